@@ -1,0 +1,40 @@
+# Everything happens in .venv; `make demo` and `make test` set it up by themselves.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.installed
+# pytest workers: two unless told otherwise, one thread each
+WORKERS ?= 2
+export OMP_NUM_THREADS ?= 1
+
+.PHONY: help install demo test check format clean
+
+help: ## say what there is
+	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
+
+install: $(STAMP) ## set up .venv with the tested versions (quick when nothing has changed)
+
+$(STAMP): pyproject.toml requirements.lock
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --constraint requirements.lock hatchling editables
+	$(BIN)/python -m pip install --quiet --constraint requirements.lock --no-build-isolation --editable '.[dev]'
+	touch $(STAMP)
+
+demo: install ## train the quick study on two cores and print the path of its report
+	$(BIN)/ablations run quick
+
+test: install ## run the tests
+	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal
+
+check: install ## lint, format and type check
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy ablations models datamodules reports tests
+
+format: install ## let ruff mend what it can
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+clean: ## remove what tools leave behind (never runs/)
+	rm -rf .mypy_cache .ruff_cache .pytest_cache dist
+	find ablations models datamodules reports tests -name __pycache__ -type d -prune -exec rm -rf {} +

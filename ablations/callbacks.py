@@ -1,0 +1,81 @@
+"""What is watched while a run trains: its cost, and the validation values of its best weights."""
+
+import time
+from typing import Any
+
+import lightning as L
+from lightning.pytorch.callbacks import Callback
+
+from models.config import ModelConfig, TaskShape
+from models.size import training_flops
+
+
+def batch_flops(config: ModelConfig, shape: TaskShape, batch: dict[str, Any]) -> float:
+    """Floating-point operations of training on one batch, padding included: it is computed like the rest."""
+    size, length = batch["targets"].shape
+    source = batch["source"].shape[1] if "source" in batch else 0
+    return training_flops(config, shape, size, source, length)
+
+
+class Stopwatch(Callback):
+    """Seconds, tokens and operations of the training alone: what validation takes is left out."""
+
+    def __init__(self, config: ModelConfig, shape: TaskShape) -> None:
+        self.config, self.shape = config, shape
+        self.wall = self.busy = self.flops = 0.0
+        self.tokens = 0
+        self._began: tuple[float, float] | None = None
+
+    def cost(self) -> dict[str, float | None]:
+        """Columns of the result's cost; a rate of a run that has not trained is None."""
+        return {
+            "training_flops": self.flops,
+            "train_seconds": round(self.wall, 3),
+            "busy_seconds": round(self.busy, 3),
+            "tokens_per_second": round(self.tokens / self.wall, 1) if self.wall else None,
+        }
+
+    def _start(self) -> None:
+        self._began = (time.perf_counter(), time.process_time())
+
+    def _stop(self) -> None:
+        if self._began is not None:
+            self.wall += time.perf_counter() - self._began[0]
+            self.busy += time.process_time() - self._began[1]
+        self._began = None
+
+    def on_train_start(self, trainer: L.Trainer, pl_module: L.LightningModule) -> None:
+        self._start()
+
+    def on_validation_start(self, trainer: L.Trainer, pl_module: L.LightningModule) -> None:
+        self._stop()
+
+    def on_validation_end(self, trainer: L.Trainer, pl_module: L.LightningModule) -> None:
+        self._start()
+
+    def on_train_end(self, trainer: L.Trainer, pl_module: L.LightningModule) -> None:
+        self._stop()
+
+    def on_exception(self, trainer: L.Trainer, pl_module: L.LightningModule, exception: BaseException) -> None:
+        self._stop()
+
+    def on_train_batch_end(
+        self, trainer: L.Trainer, pl_module: L.LightningModule, outputs: Any, batch: dict[str, Any], batch_idx: int
+    ) -> None:
+        self.tokens += int((batch["targets"] >= 0).sum())
+        self.flops += batch_flops(self.config, self.shape, batch)
+
+
+class BestValues(Callback):
+    """The values of the validation at which the monitored one was lowest. NaN is never the lowest."""
+
+    def __init__(self, monitor: str) -> None:
+        self.monitor = monitor
+        self.values: dict[str, float] = {}
+
+    def on_validation_end(self, trainer: L.Trainer, pl_module: L.LightningModule) -> None:
+        values = {
+            name: float(value) for name, value in trainer.callback_metrics.items() if name.startswith("validation/")
+        }
+        if values[self.monitor] < self.values.get(self.monitor, float("inf")):
+            self.values = values

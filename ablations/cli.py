@@ -1,0 +1,198 @@
+"""The commands, nothing else. Whatever is slow to import is imported inside the command that needs it.
+
+Exit status: 0 good, 1 some run failed, 2 wrong input (one line, nothing written), 130 interrupted.
+"""
+
+import argparse
+import json
+import sys
+from collections.abc import Callable, Sequence
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any, NoReturn
+
+USER_ERRORS = ("ConfigError", "DataError", "RowsError")  # by name: importing the first two imports torch
+
+
+class Parser(argparse.ArgumentParser):
+    """One line for a wrong command line, as for every other wrong input."""
+
+    def error(self, message: str) -> NoReturn:
+        """Print the line and leave with status 2."""
+        self.exit(2, f"{self.prog}: {message}; see {self.prog} --help\n")
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run one command; the return value is the exit status."""
+    arguments = list(sys.argv[1:] if argv is None else argv)
+    if arguments[:1] == ["train"]:
+        return _guarded(lambda: train(arguments[1:]))
+    options = _parser().parse_args(arguments)
+    return _guarded(lambda: options.command(options))
+
+
+def _guarded(command: Callable[[], int]) -> int:
+    """Turn what the user can mend into one line and status 2."""
+    try:
+        return command()
+    except ValueError as error:
+        if type(error).__name__ not in USER_ERRORS:
+            raise
+        print(f"ablations: {error}", file=sys.stderr)
+        return 2
+    except KeyboardInterrupt:
+        print("ablations: interrupted; the same command goes on from here", file=sys.stderr)
+        return 130
+
+
+def _parser() -> Parser:
+    parser = Parser(prog="ablations", description="Which part of a Transformer does what, and is that more than noise?")
+    parser.add_argument("--version", action="version", version=version("transformer-ablations"))
+    commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
+
+    command = _add(commands, "list", list_, "what there is: studies, components, tasks")
+    command.add_argument("what", nargs="?", choices=["studies", "components", "tasks"], default="studies")
+    _json(command)
+    command.add_argument("--markdown", action="store_true", help="components as a page for the docs")
+
+    command = _add(commands, "plan", plan, "the runs of a study, their size, and what is done already; trains nothing")
+    _study(command)
+    _json(command)
+
+    command = _add(commands, "run", run, "train what is missing of a study, then report")
+    _study(command)
+    command.add_argument("--workers", type=_positive, metavar="N", help="runs at a time (default: one for each core)")
+    command.add_argument("--redo", action="store_true", help="train again what is done already")
+
+    _add(commands, "train", lambda _: 0, "train one run from flags (ablations train --help documents every field)")
+
+    command = _add(commands, "status", status, "the runs of a study by state")
+    _folder(command)
+    _json(command)
+
+    command = _add(commands, "report", report, "write the report of a study from what is there")
+    _folder(command)
+    command.add_argument("--open", action="store_true", help="show it in the browser")
+    return parser
+
+
+def _add(commands: Any, name: str, function: Callable[[Any], int], text: str) -> argparse.ArgumentParser:
+    command: argparse.ArgumentParser = commands.add_parser(
+        name, help=text, description=text[0].upper() + text[1:] + "."
+    )
+    command.set_defaults(command=function)
+    return command
+
+
+def _json(command: argparse.ArgumentParser) -> None:
+    command.add_argument("--json", action="store_true", help="machine-readable, on standard output")
+
+
+def _study(command: argparse.ArgumentParser) -> None:
+    command.add_argument("study", metavar="STUDY", help="name of a shipped study, or a YAML file")
+    command.add_argument("--seeds", type=_positive, metavar="N", help="seeds 0 .. N-1 instead of the study's own")
+    command.add_argument(
+        "--set", action="append", default=[], metavar="PATH=VALUE", help="override a field, such as train.steps=50"
+    )
+    _output(command)
+
+
+def _folder(command: argparse.ArgumentParser) -> None:
+    command.add_argument("study", metavar="STUDY", help="name of a study that was run, or its YAML file")
+    _output(command)
+
+
+def _output(command: argparse.ArgumentParser) -> None:
+    command.add_argument(
+        "--output", type=Path, default=Path("runs"), metavar="DIR", help="where studies lie (default: runs)"
+    )
+
+
+def _positive(text: str) -> int:
+    if not text.isdigit() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"{text!r}: give a whole number of at least 1")
+    return int(text)
+
+
+def list_(options: argparse.Namespace) -> int:
+    """`ablations list`"""
+    from ablations import listing
+
+    if options.markdown:
+        print(listing.markdown(), end="")
+        return 0
+    entries = {"studies": listing.studies, "components": listing.components, "tasks": listing.tasks}[options.what]()
+    if options.json:
+        print(json.dumps(entries, indent=2, ensure_ascii=False))
+    else:
+        listing.show(options.what, entries)
+    return 0
+
+
+def plan(options: argparse.Namespace) -> int:
+    """`ablations plan`"""
+    from ablations import listing
+    from ablations.load import load_study
+
+    study = load_study(options.study, options.set, options.seeds)
+    entries = listing.plan(study, options.output / study.name)
+    if options.json:
+        print(json.dumps(entries, indent=2, ensure_ascii=False))
+    else:
+        listing.show_plan(study, entries)
+    return 0
+
+
+def run(options: argparse.Namespace) -> int:
+    """`ablations run`"""
+    from ablations.load import load_study
+    from ablations.sweep import sweep
+
+    study = load_study(options.study, options.set, options.seeds)
+    return sweep(study, options.output / study.name, workers=options.workers, redo=options.redo)
+
+
+def train(arguments: Sequence[str]) -> int:
+    """`ablations train`"""
+    from ablations.single import train_one
+
+    return train_one(arguments)
+
+
+def status(options: argparse.Namespace) -> int:
+    """`ablations status`"""
+    from ablations.states import show, states
+
+    found = states(_study_folder(options))
+    print(json.dumps(found, indent=2)) if options.json else show(found)
+    return 0
+
+
+def report(options: argparse.Namespace) -> int:
+    """`ablations report`"""
+    from reports.page import build
+
+    page = build(_study_folder(options))
+    print(page)
+    if options.open:
+        import webbrowser
+
+        webbrowser.open(page.resolve().as_uri())
+    return 0
+
+
+def _study_folder(options: argparse.Namespace) -> Path:
+    """Folder of a study that was run; a YAML file counts by the name of the study in it."""
+    from reports.rows import RowsError
+
+    name = options.study
+    if name.endswith((".yaml", ".yml")):
+        import yaml
+
+        if not Path(name).is_file():
+            raise RowsError(f"study {name!r}: no such file")
+        name = str(yaml.safe_load(Path(name).read_text(encoding="utf-8"))["name"])
+    folder: Path = options.output / name
+    if not (folder / "plan.json").is_file():
+        raise RowsError(f"study {name!r}: nothing in {folder}; run it first: ablations run {options.study}")
+    return folder

@@ -1,0 +1,267 @@
+"""The catalogue: every component, its values, its default, what the lecture says of it.
+
+`ablations list components`, the table in the docs and the parametrised tests are made from it. The values of open sets
+(positions, norms, ...) and their properties are read from the tables beside the classes, so that a new value needs
+nothing here; only a new component needs an entry.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
+from typing import Any, Literal, get_args, get_origin, get_type_hints
+
+from models.attention import ATTENTIONS
+from models.config import ModelConfig
+from models.feed_forwards import FEED_FORWARDS
+from models.norms import NORMS
+from models.positions import POSITIONS
+
+PROPERTIES = ("leaks_future", "batch_dependent", "relative", "absolute", "changes_size")
+OPEN_SETS: dict[str, Mapping[str, Any]] = {
+    "position": POSITIONS,
+    "attention": ATTENTIONS,
+    "norm": NORMS,
+    "feed_forward": FEED_FORWARDS,
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Component:
+    """One part of the architecture that can be switched: a field of ModelConfig."""
+
+    name: str
+    where: str
+    """Source file."""
+    lecture: str
+    """What the lecture says of it, in our words."""
+    values: dict[str, str] = field(default_factory=dict)
+    """Closed choices: value to what it does. Empty for open sets and numbers."""
+    example: Any = None
+    """Numbers and switches: a value other than the default that tests may use."""
+    properties: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    """Closed choices: value to the properties that it has (see PROPERTIES)."""
+
+
+NOT_RENORMALISED = "weights of later positions set to zero after the softmax, not renormalised"
+MASK_VALUES = {
+    "causal": "scores of later positions set to minus infinity before the softmax",
+    "none": "every position sees every other",
+    "after-softmax": NOT_RENORMALISED,
+}
+LEAKS = {"none": ("leaks_future",), "after-softmax": ("leaks_future",)}
+
+COMPONENTS = (
+    Component(
+        name="architecture",
+        where="models/transformer.py, models/recurrent.py",
+        lecture="Encoders see both sides, decoders the past, encoder-decoders translate; recurrent nets came before, "
+        "with a distance between words that grows with every step and no parallelism over time.",
+        values={
+            "decoder": "Transformer stack that sees the past",
+            "encoder": "Transformer stack that sees both sides",
+            "encoder-decoder": "an encoder for the source, a decoder that attends to it",
+            "rnn": "Elman network (tanh)",
+            "lstm": "long short-term memory",
+            "gru": "gated recurrent unit",
+        },
+        properties=dict.fromkeys(("encoder-decoder", "rnn", "lstm", "gru"), ("changes_size",)),
+    ),
+    Component(
+        name="n_layers",
+        where="models/transformer.py, models/recurrent.py",
+        lecture="The block is repeated; each repetition builds on what the one before has gathered.",
+        example=3,
+    ),
+    Component(
+        name="position",
+        where="models/positions.py",
+        lecture="Self-attention is a function of a set: without positions it cannot know the order of the words.",
+    ),
+    Component(
+        name="decoder_mask",
+        where="models/attention.py",
+        lecture="A decoder that may look ahead copies the answer; minus infinity before the softmax hides the future "
+        "while all positions are still trained in parallel.",
+        values=MASK_VALUES,
+        properties=LEAKS,
+    ),
+    Component(
+        name="encoder_mask",
+        where="models/attention.py",
+        lecture="Encoders need no mask and gain from seeing both sides.",
+        values={name: MASK_VALUES[name] for name in ("none", "causal", "after-softmax")},
+        properties=LEAKS,
+    ),
+    Component(
+        name="n_heads",
+        where="models/attention.py",
+        lecture="One attention averages for one reason at a time; several heads "
+        "look for several reasons at the same cost.",
+        example=2,
+    ),
+    Component(
+        name="d_head",
+        where="models/attention.py",
+        lecture="Width of a head, d_model / n_heads in the lecture: it bounds the rank of the scores.",
+        example=5,
+    ),
+    Component(
+        name="scale",
+        where="models/attention.py",
+        lecture="Dot products grow with the width of a head and saturate the "
+        "softmax; dividing by its root keeps gradients alive.",
+        values={
+            "sqrt-head": "scores times 1 / sqrt(d_head)",
+            "sqrt-model": "scores times 1 / sqrt(d_model)",
+            "head": "scores times 1 / d_head",
+            "none": "scores as they are",
+        },
+    ),
+    Component(
+        name="query_key",
+        where="models/attention.py",
+        lecture="A word asks with its query and answers with its key; the two are different views of it.",
+        values={
+            "separate": "W_q and W_k",
+            "tied": "W_q is W_k: scores are symmetric",
+            "identity": "raw embeddings: a word mostly finds itself",
+        },
+        properties={"tied": ("changes_size",), "identity": ("changes_size",)},
+    ),
+    Component(
+        name="value_projection",
+        where="models/attention.py",
+        lecture="What a word hands over (its value) need not be what it is found by (its key).",
+        values={"linear": "W_v", "identity": "the embedding itself"},
+        properties={"identity": ("changes_size",)},
+    ),
+    Component(
+        name="output_projection",
+        where="models/attention.py",
+        lecture="A last linear map combines what the heads have found.",
+        values={"linear": "W_o", "identity": "heads side by side as they are"},
+        properties={"identity": ("changes_size",)},
+    ),
+    Component(
+        name="attention",
+        where="models/attention.py",
+        lecture="Attention is a soft look-up in a key-value store: a weighted "
+        "average, with weights from the softmax of scores.",
+    ),
+    Component(
+        name="residual",
+        where="models/transformer.py",
+        lecture="Each sublayer adds to its input, so that gradients have a direct "
+        "path and layers need only learn a difference.",
+        values={"add": "x + f(x)", "none": "f(x)"},
+    ),
+    Component(
+        name="norm",
+        where="models/norms.py",
+        lecture="Layer norm rescales each word's vector to zero mean and unit "
+        "deviation, by its own statistics, and steadies training.",
+    ),
+    Component(
+        name="norm_placement",
+        where="models/transformer.py",
+        lecture="After the residual sum as first published, or before the sublayer as is common today.",
+        values={"pre": "x + f(norm(x)), and a norm at the end of the stack", "post": "norm(x + f(x))"},
+        properties={"post": ("changes_size",)},
+    ),
+    Component(
+        name="feed_forward",
+        where="models/feed_forwards.py",
+        lecture="Attention only averages values; a feed-forward net on each word adds the nonlinearity.",
+    ),
+    Component(
+        name="cross_attention",
+        where="models/transformer.py, models/recurrent.py",
+        lecture="Each target word looks at the whole source; without it a "
+        "recurrent decoder has one vector for all of it.",
+        values={
+            "attend": "Transformer decoder layers attend to the encoder",
+            "none": "no look at the source (recurrent: only its last state)",
+            "dot": "recurrent: scores by dot product (Luong et al. 2015)",
+            "additive": "recurrent: scores by a small net (Bahdanau et al. 2015)",
+        },
+        properties=dict.fromkeys(("none", "dot", "additive"), ("changes_size",)),
+    ),
+    Component(
+        name="initialisation",
+        where="models/initialise.py",
+        lecture="Not in the lecture: it decides how far the scores are from saturation at the start.",
+        values={
+            "default": "PyTorch's own",
+            "xavier": "matrices uniform by fan-in and fan-out (Glorot and Bengio 2010)",
+            "gpt2": "N(0, 0.02), residual branches scaled down by depth (Radford et al. 2019)",
+        },
+    ),
+    Component(
+        name="gain",
+        where="models/initialise.py",
+        lecture="Not in the lecture: a factor on the first weights of the blocks, to see how robust training is.",
+        example=2.0,
+    ),
+    Component(
+        name="forget_bias",
+        where="models/recurrent.py",
+        lecture="Not in the lecture: how long an LSTM remembers at the start of training.",
+        example=1.0,
+    ),
+    Component(
+        name="bidirectional",
+        where="models/recurrent.py",
+        lecture="A recurrent encoder reads from both ends, so that each state knows both sides.",
+        example=False,
+    ),
+    Component(
+        name="input_feeding",
+        where="models/recurrent.py",
+        lecture="Not in the lecture: the last attention is fed into the next step (Luong et al. 2015).",
+        example=True,
+    ),
+    Component(
+        name="tie_embeddings",
+        where="models/transformer.py, models/recurrent.py",
+        lecture="Not in the lecture: one table for the words that go in and the words that come out.",
+        example=True,
+    ),
+    Component(
+        name="dropout",
+        where="models/transformer.py, models/recurrent.py",
+        lecture="Not in the lecture: regularisation on embeddings and on what each sublayer adds.",
+        example=0.1,
+    ),
+)
+
+SIZES = ("d_model", "max_length", "d_ff", "d_hidden", "window")
+"""Fields of ModelConfig that are widths and lengths, not parts that can be switched."""
+
+
+def default(component: Component) -> Any:
+    """Default of the component's field."""
+    return next(field.default for field in fields(ModelConfig) if field.name == component.name)
+
+
+def choices(component: Component) -> list[str]:
+    """Every value of a closed choice or an open set, the default first; none for a number or a switch."""
+    kind = get_type_hints(ModelConfig)[component.name]
+    if component.name in OPEN_SETS:
+        names = list(OPEN_SETS[component.name])
+        return sorted(names, key=lambda name: name != default(component))
+    literals = [part for part in (kind, *get_args(kind)) if get_origin(part) is Literal]
+    return [str(value) for part in literals for value in get_args(part)]
+
+
+def meaning(component: Component, value: str) -> str:
+    """What one value does, in a line."""
+    if component.name in OPEN_SETS:
+        return (OPEN_SETS[component.name][value].__doc__ or "").strip().splitlines()[0]
+    return component.values[value]
+
+
+def properties(component: Component, value: str) -> tuple[str, ...]:
+    """Which of PROPERTIES one value has."""
+    if component.name in OPEN_SETS:
+        entry = OPEN_SETS[component.name][value]
+        return tuple(name for name in PROPERTIES if getattr(entry, name, False))
+    return component.properties.get(value, ())

@@ -1,0 +1,195 @@
+"""A study from a YAML file (or a shipped name), with overrides from the command line."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+from ablations.designs import DESIGNS, Named, apply, grid_points, has_field, point_name
+from ablations.sections import load_yaml, parse_section
+from ablations.study import Experiment, Sections, Settings, Study, folder_name, resolve
+from models.config import ConfigError
+
+SHIPPED = Path(__file__).parent / "studies"
+RESERVED = ("report", "tune")  # folders beside the experiments'
+BASE = "base"
+
+
+@dataclass(frozen=True, kw_only=True)
+class StudyFile:
+    """The top level of a study's YAML."""
+
+    name: str
+    """Name of the study and of its folder."""
+    description: str = ""
+    """One line for `ablations list`."""
+    seeds: int | list[int] = 3
+    """How many seeds (0, 1, ...) or which."""
+    experiments: dict[str, Any] = field(default_factory=dict)
+    """Name to experiment."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ExperimentFile:
+    """One experiment of a study's YAML."""
+
+    task: dict[str, Any]
+    """`name` of the task and its fields."""
+    model: dict[str, Any] = field(default_factory=dict)
+    """Fields of the base model."""
+    train: dict[str, Any] = field(default_factory=dict)
+    """Fields of the training."""
+    design: Literal["one-at-a-time", "factorial", "ladder", "variants"] | None = None
+    """How the changes are combined; by default as the key says under which they stand."""
+    vary: dict[str, Any] = field(default_factory=dict)
+    """Dotted path to a list of values (one-at-a-time, factorial)."""
+    ladder: dict[str, Any] = field(default_factory=dict)
+    """Name to changes that pile up."""
+    variants: dict[str, Any] = field(default_factory=dict)
+    """Name to changes."""
+    grid: dict[str, Any] = field(default_factory=dict)
+    """Dotted path to a list of values: the whole experiment is repeated at every point."""
+    measure: list[str] = field(default_factory=list)
+    """Probes to take: before training where train.steps is 0, else of the best checkpoint."""
+
+
+def find_study(name: str) -> Path:
+    """The file of a shipped study or a path. Raises ConfigError naming the shipped ones."""
+    shipped = SHIPPED / f"{name}.yaml"
+    path = shipped if shipped.is_file() else Path(name)
+    if not path.is_file():
+        names = ", ".join(sorted(file.stem for file in SHIPPED.glob("*.yaml")))
+        raise ConfigError(f"study {name!r}: neither a file nor a shipped study ({names})")
+    return path
+
+
+def load_study(name: str, overrides: Sequence[str] = (), seeds: int | None = None) -> Study:
+    """Read, override and check a study. Raises ConfigError or DataError in one line; nothing is written."""
+    path = find_study(name)
+    try:
+        text = path.read_text(encoding="utf-8")
+    except UnicodeDecodeError as error:
+        raise ConfigError(f"{path}: not UTF-8 (byte {error.start})") from error
+    return make_study(load_yaml(text, str(path)), overrides, seeds, source=str(path))
+
+
+def make_study(plain: Any, overrides: Sequence[str] = (), seeds: int | None = None, source: str = "study") -> Study:
+    """A study from the plain values of its YAML."""
+    top = parse_section(StudyFile, plain, source)
+    if not top.experiments:
+        raise ConfigError(f"{source}.experiments: empty; a study needs at least one experiment")
+    _check_name("name", top.name)
+    specs = {name: parse_section(ExperimentFile, spec, name) for name, spec in top.experiments.items()}
+    bases = {
+        name: _override({"task": s.task, "model": s.model, "train": s.train}, name, overrides)
+        for name, s in specs.items()
+    }
+    _refuse_unused(overrides, bases)
+    chosen = _seeds(top.seeds if seeds is None else seeds)
+    return Study(
+        name=top.name,
+        description=top.description,
+        seeds=chosen,
+        source={
+            **plain,
+            "seeds": list(chosen),
+            "experiments": {name: {**plain["experiments"][name], **bases[name]} for name in specs},
+        },
+        experiments=tuple(point for name, spec in specs.items() for point in _experiments(name, spec, bases[name])),
+    )
+
+
+def _seeds(seeds: int | list[int]) -> tuple[int, ...]:
+    chosen = tuple(range(seeds)) if isinstance(seeds, int) else tuple(seeds)
+    if not chosen or len(set(chosen)) < len(chosen) or min(chosen) < 0:
+        raise ConfigError(f"seeds={seeds!r}: give a number of at least 1, or a list of different whole numbers from 0")
+    return chosen
+
+
+def _experiments(family: str, spec: ExperimentFile, base: Sections) -> list[Experiment]:
+    for path, values in {**spec.vary, **spec.grid}.items():
+        if not isinstance(values, list) or not values:
+            raise ConfigError(f"{family}: {path}={values!r}: expected a list of values")
+        if len({str(value) for value in values}) < len(values):
+            raise ConfigError(f"{family}: {path}={values!r}: a value stands there twice")
+    for name, changes in {**spec.ladder, **spec.variants}.items():
+        if not isinstance(changes, dict) or not changes:
+            raise ConfigError(f"{family}, {name}: expected a mapping of dotted paths to values, got {changes!r}")
+    return [_experiment(family, spec, base, point) for point in grid_points(spec.grid)]
+
+
+def _experiment(family: str, spec: ExperimentFile, base: Sections, point: dict[str, Any]) -> Experiment:
+    name = point_name(family, point)
+    _check_name("experiment", name)
+    design, named = _design(family, spec)
+    sections = apply(point, base, f"{name}: ")
+    measure = tuple(spec.measure)
+    settings = {BASE: resolve(sections, measure, f"{name}, {BASE}: ")}
+    changes: Named = {BASE: {}}
+    for variant, change in named.items():
+        where = f"{name}, {variant}: "
+        _check_name(f"{name}: variant", variant)
+        if variant == BASE:
+            raise ConfigError(f"{where}this name is the base's own; choose another")
+        made = resolve(apply(change, sections, where), measure, where)
+        twin = _twin(made, settings)
+        if twin == BASE and spec.vary:  # the base's own value among those varied is the base itself
+            continue
+        if twin is not None:  # two names for one configuration would be counted as two variants
+            raise ConfigError(f"{where}{'changes nothing in the base' if twin == BASE else f'is the same as {twin!r}'}")
+        settings[variant], changes[variant] = made, change
+    return Experiment(
+        name=name, base=BASE, design=design, variants=settings, changes=changes, grid=point, family=family
+    )
+
+
+def _twin(made: Settings, others: dict[str, Settings]) -> str | None:
+    """Name of the variant that has the very same settings."""
+    return next((name for name, settings in others.items() if settings.identity() == made.identity()), None)
+
+
+def _design(family: str, spec: ExperimentFile) -> tuple[str, Named]:
+    """The one design that the experiment uses, and the changes that it makes of what is given."""
+    given = {key: value for key in ("vary", "ladder", "variants") if (value := getattr(spec, key))}
+    if len(given) > 1:
+        raise ConfigError(f"{family}: {' and '.join(given)}: an experiment has one design")
+    if not given:
+        return "grid" if spec.grid else "variants", {}
+    key, value = next(iter(given.items()))
+    fitting = ("one-at-a-time", "factorial") if key == "vary" else (key,)
+    design = spec.design or fitting[0]
+    if design not in fitting:
+        raise ConfigError(f"{family}.design={design!r}: with {key!r} it can be {' or '.join(fitting)}")
+    return design, DESIGNS[design](value)
+
+
+def _check_name(what: str, name: Any) -> None:
+    if not isinstance(name, str) or not name.strip() or name.startswith(".") or len(folder_name(name)) > 120:
+        raise ConfigError(f"{what}={name!r}: give a name of 1 to 120 characters that does not begin with a dot")
+    if name in RESERVED:
+        raise ConfigError(f"{what}={name!r}: this name is kept for the study's own folders; choose another")
+
+
+def _override(base: Sections, experiment: str, overrides: Sequence[str]) -> Sections:
+    """The experiment's sections with those of the overrides that it has the field for."""
+    for text in overrides:
+        path, value = _split(text)
+        if path.startswith(f"{experiment}."):
+            base = apply({path.removeprefix(f"{experiment}."): value}, base, f"--set {text}: ")
+        elif has_field(path, base):
+            base = apply({path: value}, base, f"--set {text}: ")
+    return base
+
+
+def _refuse_unused(overrides: Sequence[str], bases: dict[str, Sections]) -> None:
+    for text in overrides:
+        path, _ = _split(text)
+        if not any(has_field(path.removeprefix(f"{name}."), base) for name, base in bases.items()):
+            raise ConfigError(f"--set {text}: no experiment has the field {path!r}")
+
+
+def _split(text: str) -> tuple[str, Any]:
+    path, equals, value = text.partition("=")
+    if not equals:
+        raise ConfigError(f"--set {text}: expected PATH=VALUE, such as model.n_heads=8")
+    return path.strip(), load_yaml(value, f"--set {path}")

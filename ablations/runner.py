@@ -1,0 +1,144 @@
+"""Many runs at once: one process each, forked from a server that has already imported torch and lightning.
+
+Importing these takes seconds, many runs not much more; a forked child starts in hundredths of a second. The server only
+imports: it computes nothing, so that no thread pool exists when it forks.
+"""
+
+import multiprocessing
+import os
+import signal
+import sys
+import traceback
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from multiprocessing.connection import wait
+from multiprocessing.context import ForkServerContext, ForkServerProcess
+from pathlib import Path
+
+from ablations.results import Result, now, write_result
+from ablations.study import Run
+from reports.rows import COUNTED, RowsError, read_result
+
+LOG_TAIL = 2000  # characters of a dead run's log that go into its result
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How one run ended."""
+
+    run: Run
+    status: str
+    reason: str | None
+
+
+def is_final(folder: Path) -> bool:
+    """Whether a run has ended for good (completed or diverged); a failed one is run again."""
+    return status(folder) in COUNTED
+
+
+def status(folder: Path) -> str | None:
+    """Status in a run's result.json; None where there is none that can be read."""
+    try:
+        result = read_result(folder)
+    except RowsError:
+        return None
+    return result["status"] if result else None
+
+
+def workers_available() -> int:
+    """Cores that this process may use: so many one-thread runs go at a time."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def run_all(runs: Sequence[Run], root: Path, workers: int) -> Iterator[Outcome]:
+    """Train the runs below `root`, `workers` at a time, and yield each as it ends; one that fails stops no other.
+
+    Closing the iterator, or an interrupt, ends the processes that are still running; their runs are redone next time.
+    """
+    with _one_thread_each():
+        context = multiprocessing.get_context("forkserver")
+        context.set_forkserver_preload(["ablations.train"])
+        waiting = list(reversed(runs))
+        running: dict[int, tuple[ForkServerProcess, Run, str]] = {}
+        try:
+            while waiting or running:
+                while waiting and len(running) < workers:
+                    run = waiting.pop()
+                    process = _start(context, run, root)
+                    running[process.sentinel] = (process, run, now())
+                for sentinel in wait(list(running)):
+                    process, run, started = running.pop(sentinel)  # type: ignore[index]
+                    process.join()
+                    yield _outcome(process, run, root / run.folder, started)
+        finally:
+            for process, _, _ in running.values():
+                process.terminate()
+            for process, _, _ in running.values():
+                process.join()
+
+
+@contextmanager
+def _one_thread_each() -> Iterator[None]:
+    """Processes that share the cores must not each start a thread a core; the server inherits this when it starts."""
+    before = os.environ.get("OMP_NUM_THREADS")
+    os.environ["OMP_NUM_THREADS"] = "1"
+    try:
+        yield
+    finally:
+        if before is None:
+            del os.environ["OMP_NUM_THREADS"]
+        else:
+            os.environ["OMP_NUM_THREADS"] = before
+
+
+def _start(context: ForkServerContext, run: Run, root: Path) -> ForkServerProcess:
+    folder = root / run.folder
+    (folder / "result.json").unlink(missing_ok=True)  # of an earlier try that failed
+    process = context.Process(target=_child, args=(run, folder), name=run.folder)
+    process.start()
+    return process
+
+
+def _child(run: Run, folder: Path) -> None:
+    """Body of a run's process: everything it prints goes to its log, an exception becomes a failed result."""
+    import torch
+
+    from ablations.train import train
+
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the parent's to handle
+    folder.mkdir(parents=True, exist_ok=True)
+    started = now()
+    with (folder / "log.txt").open("w", encoding="utf-8", buffering=1) as log:
+        os.dup2(log.fileno(), 1)
+        os.dup2(log.fileno(), 2)
+        torch.set_num_threads(1)
+        try:
+            train(run, folder)
+        except Exception as error:
+            traceback.print_exc(file=log)
+            write_result(run, folder, Result("failed", f"{type(error).__name__}: {error}"), started)
+            sys.exit(1)
+
+
+def _outcome(process: ForkServerProcess, run: Run, folder: Path, started: str) -> Outcome:
+    """Read what the process left; where it left nothing (killed, out of memory), write that it failed."""
+    if status(folder) is None:
+        folder.mkdir(parents=True, exist_ok=True)
+        write_result(
+            run, folder, Result("failed", f"the process ended with {_exit(process)}{_log_tail(folder)}"), started
+        )
+    result = read_result(folder)
+    assert result is not None
+    return Outcome(run, result["status"], result["reason"])
+
+
+def _exit(process: ForkServerProcess) -> str:
+    code = process.exitcode or 0
+    return f"signal {signal.Signals(-code).name}" if code < 0 else f"status {code}"
+
+
+def _log_tail(folder: Path) -> str:
+    log = folder / "log.txt"
+    tail = log.read_text(encoding="utf-8", errors="replace")[-LOG_TAIL:].strip() if log.is_file() else ""
+    return f"; its log ends: {tail}" if tail else ""

@@ -1,0 +1,120 @@
+"""`ablations train`: one run from flags or from a YAML file, as a study of one variant."""
+
+import argparse
+import json
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from jsonargparse import ArgumentError, ArgumentParser, Namespace
+
+from ablations.load import make_study
+from ablations.plan import write_plan
+from ablations.results import Result
+from ablations.runner import is_final
+from ablations.sections import load_yaml
+from ablations.study import TrainConfig
+from ablations.train import train
+from datamodules import TASKS
+from models.config import ConfigError, ModelConfig
+from models.probes import PROBES
+
+NAME = "train"  # folder of single runs, beside those of studies
+
+
+def train_one(arguments: Sequence[str]) -> int:
+    """Train one run in this process and print its folder and main numbers as JSON. Raises ConfigError or DataError."""
+    task = _task_name(arguments)
+    if {"--help", "-h"} & set(arguments):
+        print(_help(task))
+        return 0
+    if task not in TASKS:
+        raise ConfigError(f"task.name={task!r}: choose from {', '.join(TASKS)}, as in --task.name german")
+    options = _parse(task, arguments)
+    study = make_study(_study(options), source="ablations train")
+    root = options.output / NAME
+    (run,) = study.runs()
+    folder = root / run.folder
+    if is_final(folder) and not options.redo:
+        print(f"done already in {folder}; --redo trains again", file=sys.stderr)
+        return 0
+    write_plan(study, [run], root)
+    result = train(run, folder, progress=sys.stderr.isatty())
+    print(json.dumps({"folder": str(folder), "status": result.status, "metrics": _main_metrics(result)}, indent=2))
+    return 0
+
+
+def _main_metrics(result: Result) -> dict[str, float | None]:
+    return {
+        f"{metric.split}/{metric.metric}": metric.as_dict()["value"]
+        for metric in result.metrics
+        if not metric.coordinate
+    }
+
+
+def _task_name(arguments: Sequence[str]) -> str | None:
+    """Name of the task, which decides what other flags there are."""
+    first = argparse.ArgumentParser(add_help=False, allow_abbrev=False, exit_on_error=False)
+    first.add_argument("--config", type=Path)
+    first.add_argument("--task.name", dest="task")
+    found, _ = first.parse_known_args(list(arguments))
+    if found.task is None and found.config is not None:
+        if not found.config.is_file():
+            raise ConfigError(f"--config {found.config}: no such file")
+        plain = load_yaml(found.config.read_text(encoding="utf-8"), str(found.config))
+        return plain.get("task", {}).get("name") if isinstance(plain, dict) else None
+    return found.task
+
+
+def _help(task: str | None) -> str:
+    """All flags; where no task was named, those of every task."""
+    if task in TASKS:
+        return _parser(task).format_help()
+    tasks = (f"--task.name {name}:\n{_flags_of(TASKS[name].Config, 'task')}" for name in TASKS)
+    return "\n".join([_parser(None).format_help(), *tasks])
+
+
+def _flags_of(config: type, section: str) -> str:
+    parser = ArgumentParser(add_help=False, usage=argparse.SUPPRESS)
+    parser.add_class_arguments(config, section)
+    return parser.format_help()
+
+
+def _parser(task: str | None) -> ArgumentParser:
+    parser = ArgumentParser(
+        allow_abbrev=False,
+        prog="ablations train",
+        exit_on_error=False,
+        description="Train one run from flags or a YAML file.",
+    )
+    parser.add_argument(
+        "--config", action="config", help="YAML file with task, model, train and seed; later flags override it"
+    )
+    parser.add_argument("--output", type=Path, default=Path("runs"), help="where studies lie")
+    parser.add_argument("--redo", action="store_true", help="train again what is done already")
+    parser.add_argument("--seed", type=int, default=0, help="decides weights, order, dropout and training data")
+    parser.add_argument("--measure", type=list[str], default=[], help=f"probes to take: {', '.join(PROBES)}")
+    parser.add_argument("--task.name", type=str, help=f"one of {', '.join(TASKS)}")
+    if task is not None:
+        parser.add_class_arguments(TASKS[task].Config, "task")
+    parser.add_class_arguments(ModelConfig, "model")
+    parser.add_class_arguments(TrainConfig, "train")
+    return parser
+
+
+def _parse(task: str, arguments: Sequence[str]) -> Namespace:
+    try:
+        return _parser(task).parse_args(list(arguments))
+    except (ArgumentError, argparse.ArgumentError) as error:
+        raise ConfigError(" ".join(str(error).split())) from error
+
+
+def _study(options: Namespace) -> dict[str, Any]:
+    """The YAML of a study that holds just this run."""
+    experiment = {name: options[name].as_dict() for name in ("task", "model", "train")}
+    return {
+        "name": NAME,
+        "seeds": [options.seed],
+        "experiments": {options.task.name: {**experiment, "measure": options.measure}},
+    }

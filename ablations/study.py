@@ -1,0 +1,213 @@
+"""What is to be run: a study holds experiments, an experiment holds variants, a run is one variant with one seed.
+
+Nothing here trains. A run's id is a hash of what decides its result, so that the same run has the same id on every
+machine, whatever the order of keys, the name of the study or the folder that its data lie in.
+"""
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, fields
+from typing import Any
+from urllib.parse import quote
+
+from ablations.sections import parse_section
+from datamodules import TASKS
+from datamodules.base import TaskConfig, TaskData
+from models.build import check_kind
+from models.config import ConfigError, ModelConfig
+from models.optim import OptimConfig
+from models.probes import PROBES
+from reports.rows import SCHEMA
+
+Sections = dict[str, dict[str, Any]]  # "task", "model", "train": the fields that were given
+Changes = Mapping[str, Any]  # dotted path, or the name of a whole section, to the new value
+
+SECTIONS = ("task", "model", "train")
+
+
+@dataclass(frozen=True, kw_only=True)
+class TrainConfig(OptimConfig):
+    """How one run is trained: the optimiser's settings, batches and validation."""
+
+    batch_size: int = 32
+    """Sequences (sentence pairs) in a batch."""
+    batch_tokens: int = 0
+    """Translation only: target tokens in a batch, in place of `batch_size`; 0: not used."""
+    validate_every: int = 0
+    """Optimiser steps between two validations; 0: five validations a run."""
+    log_every: int = 10
+    """Optimiser steps between two rows of the training loss."""
+    keep_checkpoints: bool = False
+    """Keep the best checkpoint when the run is done."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        for name, least in (("batch_size", 1), ("batch_tokens", 0), ("validate_every", 0), ("log_every", 1)):
+            if getattr(self, name) < least:
+                raise ConfigError(f"{name}={getattr(self, name)}: must be at least {least}")
+
+    @property
+    def validation_interval(self) -> int:
+        """Optimiser steps between two validations."""
+        return min(self.validate_every or max(1, self.steps // 5), max(1, self.steps))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Settings:
+    """Everything that decides a result but the seed, resolved: no field is left to a default."""
+
+    task_name: str
+    task: TaskConfig
+    model: ModelConfig
+    train: TrainConfig
+    measure: tuple[str, ...]
+
+    def data(self, seed: int) -> TaskData[Any]:
+        """The task's data for one seed, not yet set up. Raises DataError where the training does not fit the task."""
+        train = self.train
+        return TASKS[self.task_name](
+            self.task, seed=seed, steps=train.steps, batch_size=train.batch_size, batch_tokens=train.batch_tokens
+        )
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain values, in the shape of a study's experiment."""
+        return {
+            "task": {"name": self.task_name, **asdict(self.task)},
+            "model": asdict(self.model),
+            "train": asdict(self.train),
+            "measure": list(self.measure),
+        }
+
+    def identity(self) -> dict[str, Any]:
+        """What decides a result. Paths are left out, for which the data's fingerprint stands, and what is only kept."""
+        plain = self.as_dict()
+        for name in type(self.task).path_fields:
+            del plain["task"][name]
+        for name in ("keep_checkpoints", "log_every"):
+            del plain["train"][name]
+        return plain
+
+
+@dataclass(frozen=True, kw_only=True)
+class Experiment:
+    """Variants of one model on one task, compared with the variant called `base`."""
+
+    name: str
+    base: str
+    design: str
+    variants: dict[str, Settings]
+    """In the order of the report, the base first."""
+    changes: dict[str, dict[str, Any]]
+    """For each variant, what it changes in the base: dotted path to value."""
+    grid: dict[str, Any]
+    """Where the experiment is one point of a grid: dotted path to value."""
+    family: str
+    """The experiment's name in the study file; several points of a grid share it."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Run:
+    """One variant of one experiment with one seed."""
+
+    study: str
+    experiment: str
+    variant: str
+    seed: int
+    settings: Settings
+    data: str
+    """Fingerprint of the data."""
+
+    @property
+    def id(self) -> str:
+        """Eight hexadecimal digits: a hash of the resolved settings, the seed, the data and the schema."""
+        identity = {
+            **self.settings.identity(),
+            "seed": self.seed,
+            "data": self.data,
+            "schema": SCHEMA,
+            "comparison": "same",
+        }
+        text = json.dumps(identity, sort_keys=True, separators=(",", ":"), allow_nan=False)
+        return hashlib.sha256(text.encode()).hexdigest()[:8]
+
+    @property
+    def folder(self) -> str:
+        """Place inside the study's folder. Nothing is ever read back out of it."""
+        return f"{folder_name(self.experiment)}/{folder_name(self.variant)}/seed-{self.seed}-{self.id}"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Study:
+    """Experiments that are run and reported together."""
+
+    name: str
+    description: str
+    seeds: tuple[int, ...]
+    experiments: tuple[Experiment, ...]
+    source: dict[str, Any]
+    """The study file with all overrides made: what `study.yaml` in the study's folder holds."""
+
+    def runs(self) -> list[Run]:
+        """Every run, the first seed of all variants before the second of any."""
+        prints: dict[str, str] = {}
+        return [
+            Run(
+                study=self.name,
+                experiment=experiment.name,
+                variant=variant,
+                seed=seed,
+                settings=settings,
+                data=_fingerprint(settings, prints),
+            )
+            for seed in self.seeds
+            for experiment in self.experiments
+            for variant, settings in experiment.variants.items()
+        ]
+
+
+def _fingerprint(settings: Settings, known: dict[str, str]) -> str:
+    key = json.dumps(settings.as_dict()["task"], sort_keys=True)
+    if key not in known:
+        known[key] = TASKS[settings.task_name].fingerprint(settings.task)
+    return known[key]
+
+
+def folder_name(name: str) -> str:
+    """A name as one path component on any system."""
+    return quote(name, safe="=,+@ ").replace(" ", "_")
+
+
+def resolve(sections: Sections, measure: tuple[str, ...], where: str) -> Settings:
+    """Check and complete the sections of one variant. Raises ConfigError or DataError with `where` in front."""
+    task = dict(sections["task"])
+    name = task.pop("name", None)
+    if name not in TASKS:
+        raise ConfigError(f"{where}task.name={name!r}: choose from {', '.join(TASKS)}")
+    for probe in measure:
+        if probe not in PROBES:
+            raise ConfigError(f"{where}measure: {probe!r}: choose from {', '.join(PROBES)}")
+    settings = Settings(
+        task_name=name,
+        task=parse_section(TASKS[name].Config, task, f"{where}task"),
+        model=parse_section(ModelConfig, sections["model"], f"{where}model"),
+        train=parse_section(TrainConfig, sections["train"], f"{where}train"),
+        measure=measure,
+    )
+    for section, check in (
+        ("model", lambda: check_kind(settings.model, TASKS[name].kind)),
+        ("train", lambda: settings.data(0)),
+    ):
+        try:
+            check()
+        except ValueError as error:
+            raise ConfigError(f"{where}{section}.{error}") from error
+    return settings
+
+
+def section_fields(section: str, sections: Sections) -> list[str]:
+    """Names of the fields of a section; those of `task` depend on the task that it names."""
+    if section == "task":
+        task = TASKS.get(str(sections["task"].get("name")))
+        return ["name", *(field.name for field in fields(task.Config))] if task else ["name"]
+    return [field.name for field in fields({"model": ModelConfig, "train": TrainConfig}[section])]

@@ -1,0 +1,78 @@
+"""`ablations run`: train what is missing, show how far it is, end with the report."""
+
+import sys
+from collections import Counter
+from collections.abc import Iterable
+from pathlib import Path
+
+from filelock import FileLock, Timeout
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+
+from ablations.plan import write_plan
+from ablations.runner import Outcome, is_final, run_all, workers_available
+from ablations.study import Run, Study
+from models.config import ConfigError
+from reports.page import build
+
+
+def sweep(study: Study, root: Path, *, workers: int | None = None, redo: bool = False) -> int:
+    """Run a study in `root` and report it. Returns the exit status: 0, or 1 where some run failed.
+
+    Runs that are done are not touched, unless `redo`. Raises ConfigError where another sweep is at work in the folder.
+    """
+    runs = study.runs()
+    missing = [run for run in runs if redo or not is_final(root / run.folder)]
+    _check_data(missing)  # before anything is written
+    root.mkdir(parents=True, exist_ok=True)
+    try:
+        with FileLock(root / ".lock", timeout=0):
+            write_plan(study, runs, root)
+            outcomes = _train(missing, len(runs), root, workers or workers_available())
+    except Timeout as error:
+        raise ConfigError(
+            f"study {study.name!r}: another sweep is at work in {root}; wait for it or choose another --output"
+        ) from error
+    page = build(root)
+    _say(f"{_count(outcomes) or 'nothing to train: all runs are done'}; report:")
+    print(page)
+    return 1 if any(outcome.status == "failed" for outcome in outcomes) else 0
+
+
+def _check_data(runs: list[Run]) -> None:
+    """Set up the data of each task once, so that a bad file is one error here and not one in every run."""
+    for task in {(run.settings.task_name, run.settings.task): run.settings for run in runs}.values():
+        task.data(0).setup()
+
+
+def _train(missing: list[Run], planned: int, root: Path, workers: int) -> list[Outcome]:
+    if not missing:
+        return []
+    _say(f"{len(missing)} of {planned} runs to train, {min(workers, len(missing))} at a time, in {root}")
+    return list(_shown(run_all(missing, root, workers), len(missing)))
+
+
+def _shown(outcomes: Iterable[Outcome], total: int) -> Iterable[Outcome]:
+    """Pass outcomes on, showing a bar with the time left on a terminal and plain lines elsewhere."""
+    console = Console(stderr=True)
+    columns = (BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), TextColumn("left"), TimeRemainingColumn())
+    with Progress(*columns, console=console, disable=not console.is_terminal) as progress:
+        bar = progress.add_task("runs", total=total)
+        for done, outcome in enumerate(outcomes, start=1):
+            progress.advance(bar)
+            console.print(f"[{done}/{total}] {_line(outcome)}", markup=False, highlight=False, soft_wrap=True)
+            yield outcome
+
+
+def _line(outcome: Outcome) -> str:
+    run = outcome.run
+    reason = f" ({outcome.reason.splitlines()[0]})" if outcome.reason else ""
+    return f"{run.experiment} / {run.variant} / seed {run.seed}: {outcome.status}{reason}"
+
+
+def _count(outcomes: list[Outcome]) -> str:
+    return ", ".join(f"{n} {status}" for status, n in Counter(outcome.status for outcome in outcomes).items())
+
+
+def _say(text: str) -> None:
+    print(text, file=sys.stderr)

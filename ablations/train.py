@@ -1,0 +1,164 @@
+"""One run, from its settings to its result. The only place that makes a Trainer."""
+
+import math
+import resource
+import shutil
+import sys
+import time
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import lightning as L
+import torch
+from lightning.pytorch.callbacks import Callback, ModelCheckpoint
+from torch import nn
+
+from ablations.callbacks import BestValues, Stopwatch
+from ablations.results import Metric, MetricsCsv, Result, now, write_result, write_run, write_table
+from ablations.study import Run
+from datamodules.base import TaskData
+from models.build import build_model
+from models.config import TaskShape
+from models.lit import Diverged, LanguageModel, Module, Tagger, Translator
+from models.optim import OptimConfig
+from models.probes import PROBES
+from models.size import parameter_count
+
+MONITOR = "validation/loss"
+SEQUENCE_MODULES = {"tagging": Tagger, "next-token": LanguageModel}
+
+
+def train(run: Run, folder: Path, *, accelerator: str = "cpu", progress: bool = False) -> Result:
+    """Train, test and measure one run; `folder` ends up with all that DESIGN's run folder holds, result.json last.
+
+    What is tested are the weights of the best validation loss. A loss that is not finite ends the run as `diverged`,
+    which is a result with values fixed beforehand: accuracy at chance, BLEU 0, loss ln V. Anything else is raised.
+    """
+    started, clock = now(), time.perf_counter()
+    torch.set_num_threads(1)  # the order of a sum depends on the threads, and so would the last bits of a result
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "result.json").unlink(missing_ok=True)
+    write_run(run, folder)
+    data = run.settings.data(run.seed)
+    data.setup()
+    shape = task_shape(data)
+    model = build_model(run.settings.model, shape, run.seed)
+    stopwatch = Stopwatch(run.settings.model, shape)
+    result = Result("completed", device=accelerator)
+    try:
+        if run.settings.train.steps:
+            result = _fit_and_test(run, folder, data, model, stopwatch, accelerator, progress)
+        result.metrics += _probed(run, data, model)
+    except Diverged as diverged:
+        result = Result("diverged", str(diverged), _fixed_values(data), device=accelerator)
+    result.cost = {
+        "parameters": parameter_count(run.settings.model, shape),
+        **stopwatch.cost(),
+        "wall_seconds": round(time.perf_counter() - clock, 3),
+        "peak_memory_mib": _peak_memory(),
+    }
+    write_result(run, folder, result, started)
+    return result
+
+
+def task_shape(data: TaskData[Any]) -> TaskShape:
+    """What the model must know of the task."""
+    return TaskShape(
+        kind=data.kind,
+        input_sizes=data.input_sizes,
+        output_size=data.output_size,
+        shared_vocabulary=data.shared_vocabulary,
+        start=data.start,
+        end=data.end,
+    )
+
+
+def make_module(data: TaskData[Any], model: nn.Module, optim: OptimConfig, shape: TaskShape) -> Module:
+    """The LightningModule for the data's kind."""
+    if data.kind == "translation":
+        return Translator(model, optim, shape, data.detokenise)
+    return SEQUENCE_MODULES[data.kind](model, optim)
+
+
+def _fit_and_test(
+    run: Run,
+    folder: Path,
+    data: TaskData[Any],
+    model: nn.Module,
+    stopwatch: Stopwatch,
+    accelerator: str,
+    progress: bool,
+) -> Result:
+    """Fit, then test the best weights. Raises Diverged."""
+    torch.manual_seed(run.seed)  # dropout
+    module = make_module(data, model, run.settings.train, task_shape(data))
+    best = ModelCheckpoint(
+        folder / "checkpoints", "best", monitor=MONITOR, save_weights_only=True, enable_version_counter=False
+    )
+    values = BestValues(MONITOR)
+    trainer = _trainer(run, folder, [stopwatch, values, best], accelerator, progress)
+    try:
+        trainer.fit(module, datamodule=data)
+        if not values.values:
+            return Result("diverged", "no validation loss is finite", _fixed_values(data), device=accelerator)
+        trainer.test(module, datamodule=data, ckpt_path="best", weights_only=True, verbose=False)
+    finally:
+        if not run.settings.train.keep_checkpoints:
+            shutil.rmtree(folder / "checkpoints", ignore_errors=True)
+    tested = {name: float(value) for name, value in trainer.callback_metrics.items()}
+    metrics = [Metric.from_key(name, value) for name, value in {**values.values, **tested}.items()]
+    _write_outputs(module, folder / "outputs")
+    return Result("completed", metrics=metrics, signatures=_signatures(module), device=accelerator)
+
+
+def _trainer(run: Run, folder: Path, callbacks: list[Callback], accelerator: str, progress: bool) -> L.Trainer:
+    settings = run.settings.train
+    return L.Trainer(
+        accelerator=accelerator,
+        devices=1,
+        max_steps=settings.steps,
+        logger=MetricsCsv(folder / "metrics.csv"),
+        callbacks=callbacks,
+        val_check_interval=settings.validation_interval,
+        check_val_every_n_epoch=None,
+        num_sanity_val_steps=0,
+        log_every_n_steps=min(settings.log_every, settings.steps),
+        enable_progress_bar=progress,
+        enable_model_summary=False,
+        default_root_dir=folder,
+    )
+
+
+def _signatures(module: Module) -> dict[str, str]:
+    return {"bleu": module.signature} if isinstance(module, Translator) and module.signature else {}
+
+
+def _write_outputs(module: Module, folder: Path) -> None:
+    """Translations and contrastive scores of the test, item by item."""
+    if isinstance(module, Translator):
+        texts = zip(module.sources, module.hypotheses, module.references, strict=True)
+        columns = ("source", "hypothesis", "reference")
+        write_table(folder / "translations.csv.gz", [dict(zip(columns, text, strict=True)) for text in texts])
+        write_table(folder / "contrasts.csv.gz", [asdict(contrast) for contrast in module.contrasts])
+
+
+def _probed(run: Run, data: TaskData[Any], model: nn.Module) -> list[Metric]:
+    """What the run's probes measure on one training batch."""
+    if not run.settings.measure:
+        return []
+    batch = data.training_batch(0)
+    found = [(name, row) for name in run.settings.measure for row in PROBES[name](model, batch)]
+    return [Metric("probe", metric, coordinate, value) for _, (metric, coordinate, value) in found]
+
+
+def _fixed_values(data: TaskData[Any]) -> list[Metric]:
+    """What a diverged run counts as: it knows nothing."""
+    fixed = {"loss": math.log(data.output_size), "bleu": 0.0, "accuracy": data.chance}
+    return [Metric("test", name, "", value) for name in data.headline if (value := fixed.get(name)) is not None]
+
+
+def _peak_memory() -> float:
+    """Largest memory of this process so far, in MiB."""
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return round(peak / (2**20 if sys.platform == "darwin" else 2**10), 1)  # bytes there, KiB elsewhere

@@ -1,0 +1,225 @@
+"""LightningModules: loss, metrics, logging and optimiser of each kind of task, and nothing of the architecture.
+
+Batches (dicts; B batch, T length, S source length, F vocabularies of a factored input):
+  next-token, tagging: inputs (B, T[, F]), targets (B, T) with -100 where there is no loss; optional: real (B, T) bool,
+    distance (B, T) int64 (below 0: none).
+  translation: source (B, S), source_real, target (B, T) from the start token on, target_real, targets (B, T);
+    for evaluation also sources and references (lists of text).
+  contrastive (evaluation of translation): as translation, and wrong (B, U), wrong_real, wrong_targets, distance (B,),
+    category (list of text).
+A batch for evaluation may carry a `coordinate` such as "length=48": it then belongs to an extra set and is logged under
+that alone.
+
+Keys: split/metric or split/metric@coordinate. `loss` is plain cross-entropy in nats a token over the whole epoch.
+"""
+
+from collections.abc import Callable
+from typing import Any, cast
+
+import lightning as L
+import torch
+from lightning.pytorch.utilities.types import OptimizerLRScheduler
+from torch import Tensor, nn
+from torch.optim import Optimizer
+
+from models.config import Kind, TaskShape
+from models.decoding import Decodable, greedy, length_limit
+from models.evaluation import MAIN, Contrast, Evaluation, Translations
+from models.losses import IGNORED, Batch, TokenLoss, log_probability, predict, token_loss
+from models.metrics import RunningMean
+from models.optim import OptimConfig, configure
+
+
+class Diverged(RuntimeError):
+    """The training loss is not finite. `step` is the optimiser step (from 1) that it would have been used for."""
+
+    def __init__(self, step: int) -> None:
+        super().__init__(f"the training loss is not finite at step {step}")
+        self.step = step
+
+
+class Module(L.LightningModule):
+    """What all kinds share: one step that makes the loss, one path for validation and test, one optimiser.
+
+    Clips the gradient itself, to `optim.clip`: the Trainer needs no `gradient_clip_val`.
+    """
+
+    def __init__(self, model: nn.Module, optim: OptimConfig) -> None:
+        super().__init__()
+        self.model = model
+        self.optim = optim
+        self.train_loss = RunningMean()
+        self.train_loss.persistent(True)  # a resumed run logs what the whole run would have logged
+        self.evaluation = Evaluation(self.device)
+
+    def step(self, batch: Batch) -> tuple[Tensor, TokenLoss]:
+        """Logits and loss of a batch; the only place that makes a loss."""
+        logits = predict(self.model, batch)
+        return logits, token_loss(logits, batch["targets"], self.optim.label_smoothing)
+
+    def training_step(self, batch: Batch, batch_idx: int) -> Tensor:
+        """Smoothed cross-entropy a token. Raises Diverged if it is not finite."""
+        _, loss = self.step(batch)
+        # the mean over devices: they average their gradients, and a token is to weigh the same wherever it is
+        tokens = self.trainer.strategy.reduce(loss.tokens.float(), reduce_op="mean")
+        objective = loss.objective / tokens.clamp(min=1 / self.trainer.world_size)
+        if not objective.isfinite():
+            raise Diverged(self.global_step + 1)
+        self.train_loss.update(loss.nats, loss.tokens)
+        every: int = self.trainer.log_every_n_steps  # type: ignore[attr-defined]
+        if every and (self.global_step + 1) % every == 0:
+            self._log_training()
+        return objective
+
+    def configure_optimizers(self) -> OptimizerLRScheduler:
+        return configure(self.model.parameters(), self.optim)
+
+    def configure_gradient_clipping(
+        self, optimizer: Optimizer, gradient_clip_val: float | None = None, gradient_clip_algorithm: str | None = None
+    ) -> None:
+        if self.optim.clip:
+            self.clip_gradients(optimizer, gradient_clip_val=self.optim.clip, gradient_clip_algorithm="norm")
+
+    def evaluate(self, batch: Batch) -> None:
+        """Adds a batch to the metrics of the split; validation and test alike."""
+        raise NotImplementedError
+
+    def results(self) -> dict[str, float]:
+        """The metrics of the split, by key without the split."""
+        return self.evaluation.values()
+
+    def validation_step(self, batch: Batch, batch_idx: int, dataloader_idx: int = 0) -> None:
+        self.evaluate(batch)
+
+    def test_step(self, batch: Batch, batch_idx: int, dataloader_idx: int = 0) -> None:
+        self.evaluate(batch)
+
+    def on_validation_epoch_start(self) -> None:
+        self.evaluation = Evaluation(self.device)
+
+    def on_test_epoch_start(self) -> None:
+        self.evaluation = Evaluation(self.device)
+
+    def on_validation_epoch_end(self) -> None:
+        self._log_results("validation")
+
+    def on_test_epoch_end(self) -> None:
+        self._log_results("test")
+
+    def _log_results(self, split: str) -> None:
+        self.evaluation.gather()
+        # equal on all devices already; sync_dist only says so to Lightning
+        for name, value in self.results().items():
+            self.log(f"{split}/{name}", value, batch_size=1, add_dataloader_idx=False, sync_dist=True)
+
+    def _log_training(self) -> None:
+        """The mean since the last logged step, and the rate of this one."""
+        loss = self.train_loss.compute()
+        self.train_loss.reset()
+        if loss is not None:
+            self.log("train/loss", loss, on_step=True, on_epoch=False, batch_size=1)
+        rate = self.trainer.optimizers[0].param_groups[0]["lr"]
+        self.log("train/lr", rate, on_step=True, on_epoch=False, batch_size=1)
+
+
+class Tagger(Module):
+    """One answer for each position that asks for one. Metrics: loss, accuracy, accuracy by distance."""
+
+    def evaluate(self, batch: Batch) -> None:
+        logits, loss = self.step(batch)
+        coordinate = batch.get("coordinate", MAIN)
+        asked = batch["targets"] != IGNORED
+        right = logits.argmax(-1) == batch["targets"]
+        distance = batch["distance"][asked] if "distance" in batch else None
+        self.evaluation.add_loss(coordinate, loss.nats, loss.tokens)
+        self.evaluation.add_answers(coordinate, right[asked], distance)
+
+
+class LanguageModel(Tagger):
+    """The next token at each position. Metrics: those of a tagger, and perplexity."""
+
+    def results(self) -> dict[str, float]:
+        values = super().results()
+        losses = {name: value for name, value in values.items() if name.partition("@")[0] == "loss"}
+        # through torch: math.exp raises where the answer is infinite
+        exp = {name: torch.tensor(value, dtype=torch.float64).exp().item() for name, value in losses.items()}
+        return values | {name.replace("loss", "perplexity", 1): value for name, value in exp.items()}
+
+
+class Translator(Module):
+    """A sentence for a sentence. Metrics: loss, BLEU of greedy translations, accuracy on contrastive items.
+
+    After an evaluation: `sources`, `hypotheses` and `references` of the main set, `contrasts` (one for each contrastive
+    item), and `signature` of BLEU, None if nothing was translated.
+    """
+
+    def __init__(
+        self, model: nn.Module, optim: OptimConfig, shape: TaskShape, detokenise: Callable[[list[int]], str]
+    ) -> None:
+        super().__init__(model, optim)
+        assert shape.start is not None
+        assert shape.end is not None
+        self.start, self.end = shape.start, shape.end
+        self.detokenise = detokenise
+        self.signature: str | None = None
+
+    @property
+    def sources(self) -> list[str]:
+        return self._main.sources
+
+    @property
+    def hypotheses(self) -> list[str]:
+        return self._main.hypotheses
+
+    @property
+    def references(self) -> list[str]:
+        return self._main.references
+
+    @property
+    def contrasts(self) -> list[Contrast]:
+        return self.evaluation.contrasts
+
+    @property
+    def _main(self) -> Translations:
+        return self.evaluation.translations.get(MAIN, Translations())
+
+    def evaluate(self, batch: Batch) -> None:
+        if "wrong" in batch:
+            self._contrast(batch)
+        else:
+            _, loss = self.step(batch)
+            self.evaluation.add_loss(batch.get("coordinate", MAIN), loss.nats, loss.tokens)
+            self._translate(batch)
+
+    def results(self) -> dict[str, float]:
+        bleu = self.evaluation.bleu()
+        self.signature = next((score.signature for score in bleu.values()), None)
+        return super().results() | {name: score.score for name, score in bleu.items()}
+
+    def _translate(self, batch: Batch) -> None:
+        source, real = batch["source"], batch["source_real"]
+        model = cast("Decodable[Any]", self.model)
+        tokens = greedy(model, source, real, self.start, self.end, length_limit(source, real))
+        hypotheses = [self.detokenise(sentence) for sentence in tokens]
+        self.evaluation.add_translations(
+            batch.get("coordinate", MAIN), batch["sources"], hypotheses, batch["references"]
+        )
+
+    def _contrast(self, batch: Batch) -> None:
+        """Which of two translations of a source is likelier as a whole; a tie is wrong."""
+        wrong = batch | {
+            "target": batch["wrong"],
+            "target_real": batch["wrong_real"],
+            "targets": batch["wrong_targets"],
+        }
+        of_right, of_wrong = (log_probability(predict(self.model, pair), pair["targets"]) for pair in (batch, wrong))
+        self.evaluation.add_answers(batch.get("coordinate", MAIN), of_right > of_wrong, batch["distance"])
+        items = zip(batch["distance"].tolist(), batch["category"], of_right.tolist(), of_wrong.tolist(), strict=True)
+        self.evaluation.contrasts += [Contrast(*item) for item in items]
+
+
+LIT: dict[Kind, type[LanguageModel] | type[Tagger] | type[Translator]] = {
+    "next-token": LanguageModel,
+    "tagging": Tagger,
+    "translation": Translator,
+}

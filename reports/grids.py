@@ -1,0 +1,176 @@
+"""The tables that an experiment has, as text ready for the page."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from reports.experiment import Experiment
+from reports.figures import Style
+from reports.metrics import facts, number, signed
+from reports.rows import ITEMS
+from reports.table import describe_changes, describe_counts, describe_value, records, with_axis
+from reports.wording import effect_note, interval, quantity, ratio
+
+COSTS = {
+    "parameters": "Parameters",
+    "training_flops": "Training FLOPs",
+    "wall_seconds": "Seconds",
+    "tokens_per_second": "Tokens/s",
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Cell:
+    """A table cell: its text, a smaller line under it, and a class for its looks."""
+
+    text: str
+    note: str = ""
+    kind: str = "number"
+    style: Style | None = None
+    """Of the variant named in the cell."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Grid:
+    """A table on the page."""
+
+    columns: list[str]
+    rows: list[list[Cell]]
+
+
+def variants_grid(experiment: Experiment) -> Grid:
+    """One row per variant: what it changes, headline metrics, cost, seeds counted and planned."""
+    rows = {row["variant"]: row for row in records(experiment.tables.variants)}
+    costs = {cost: label for cost, label in COSTS.items() if experiment.tables.variants[cost].notna().any()}
+    base = rows.get(experiment.base, {})
+    columns = ["Variant", *(facts(m).name for m in experiment.metrics), *costs.values(), "Seeds"]
+    return Grid(
+        columns=columns,
+        rows=[
+            [
+                _variant_cell(experiment, variant),
+                *(_metric_cell(rows[variant], metric) for metric in experiment.metrics),
+                *(_cost_cell(rows[variant][cost], base.get(cost)) for cost in costs),
+                Cell(text=describe_counts(rows[variant]), kind=_seeds_kind(rows[variant])),
+            ]
+            for variant in experiment.order
+        ],
+    )
+
+
+def _variant_cell(experiment: Experiment, variant: str) -> Cell:
+    changes = describe_changes(experiment.plan["changes"].get(variant, {}))
+    note = "the base" if variant == experiment.base else changes
+    return Cell(text=variant, note=note, kind="name", style=experiment.styles[variant])
+
+
+def _metric_cell(row: Mapping[str, Any], metric: str) -> Cell:
+    if not row.get(f"{metric}_n"):
+        return Cell(text="–")
+    change, n = row[f"{metric}_change"], row[f"{metric}_n"]
+    notes = ["" if change != change else signed(change, metric), "" if n == row["counted"] else f"n = {n:.0f}"]
+    return Cell(text=number(row[f"{metric}_mean"], metric), note=", ".join(note for note in notes if note))
+
+
+def _cost_cell(value: float, base: float | None) -> Cell:
+    return Cell(text=quantity(value), note=ratio(value, base))
+
+
+def _seeds_kind(row: Mapping[str, Any]) -> str:
+    return "number" if row["completed"] == row["planned"] else "number bad"
+
+
+def effects_grid(experiment: Experiment) -> Grid | None:
+    """Every effect with both intervals, headline metrics first."""
+    rows = experiment.tables.effects
+    if rows.empty:
+        return None
+    columns = [
+        "Metric",
+        "Variant",
+        "Difference",
+        "95\N{NO-BREAK SPACE}% interval, paired",
+        "Unpaired (Welch)",
+        "Correlation",
+        "p",
+        "n",
+        "",
+    ]
+    order = {variant: place for place, variant in enumerate(experiment.order)}
+    metrics = dict.fromkeys([*experiment.metrics, *rows["metric"]])
+    ordered = [
+        row
+        for metric in metrics
+        for row in sorted(records(rows[rows["metric"] == metric]), key=lambda row: order[row["variant"]])
+    ]
+    return Grid(columns=columns, rows=[_effect_cells(row) for row in ordered])
+
+
+def _effect_cells(row: Mapping[str, Any]) -> list[Cell]:
+    metric = row["metric"]
+    return [
+        Cell(text=facts(metric).name, kind="text"),
+        Cell(text=row["variant"], kind="text"),
+        Cell(text=signed(row["difference"], metric)),
+        Cell(text=interval(row["low"], row["high"], metric)),
+        Cell(text=interval(row["welch_low"], row["welch_high"], metric)),
+        Cell(text=_optional(row["correlation"], ".2f")),
+        Cell(text=_optional(row["p_value"], ".2g")),
+        Cell(text=str(row["n_seeds"])),
+        Cell(text=effect_note(row), kind="text"),
+    ]
+
+
+def others_grid(experiment: Experiment) -> Grid | None:
+    """Values that neither the table of variants nor a figure shows: further metrics, coordinates that are names."""
+    values = experiment.values[(experiment.values["metric"] != ITEMS) & experiment.values["value"].notna()]
+    drawn = with_axis(values).index
+    rows = values[
+        ~values.index.isin(drawn) & ~((values["coordinate"] == "") & values["metric"].isin(experiment.metrics))
+    ]
+    kinds = list(rows[["metric", "coordinate"]].drop_duplicates().itertuples(index=False, name=None))
+    if not kinds:
+        return None
+    means = rows.groupby(["variant", "metric", "coordinate"])["value"].mean().to_dict()
+    return Grid(
+        columns=["Variant", *(f"{facts(m).name} {c}".strip() for m, c in kinds)],
+        rows=[
+            [
+                Cell(text=variant, kind="name", style=experiment.styles[variant]),
+                *(_value_cell(means.get((variant, m, c)), m) for m, c in kinds),
+            ]
+            for variant in experiment.order
+        ],
+    )
+
+
+def _value_cell(value: float | None, metric: str) -> Cell:
+    return Cell(text="–" if value is None else number(value, metric))
+
+
+def settings_grid(experiment: Experiment) -> Grid | None:
+    """The resolved settings of the base."""
+    config = experiment.config(experiment.base)
+    rows = [
+        [Cell(text=path, kind="text"), Cell(text=describe_value(value), kind="text")] for path, value in config.items()
+    ]
+    return Grid(columns=["Setting", "Value"], rows=rows) if rows else None
+
+
+def changes_grid(experiment: Experiment) -> Grid | None:
+    """For each variant the settings that differ from the base, those that follow from others included."""
+    base = experiment.config(experiment.base)
+    rows = []
+    for variant in experiment.order:
+        planned = experiment.plan["changes"].get(variant, {})
+        config = experiment.config(variant)
+        differing = {p: v for p, v in config.items() if describe_value(v) != describe_value(base.get(p))}
+        for path, value in {**planned, **(differing if base else {})}.items():
+            before = describe_value(base[path]) if path in base else "–"
+            follows = "" if path in planned else "as a consequence"
+            rows.append([Cell(text=t, kind="text") for t in (variant, path, before, describe_value(value), follows)])
+    return Grid(columns=["Variant", "Setting", "Base", "Variant has", ""], rows=rows) if rows else None
+
+
+def _optional(value: float, form: str) -> str:
+    return "–" if value != value else format(value, form).replace("-", "−")

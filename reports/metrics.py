@@ -1,0 +1,50 @@
+"""What is known of each metric: its name on a page, its unit, which way is better, how many decimals it is worth."""
+
+from dataclasses import dataclass
+
+LONG_RANGE = "long_range_accuracy"
+"""Accuracy at the longest distances, computed in reports.table."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class MetricFacts:
+    """How a metric is to be read."""
+
+    name: str
+    unit: str
+    better: int
+    """+1 more is better, -1 less is better, 0 neither."""
+    decimals: int | None
+    """Decimals to print; None: three significant digits."""
+    share: bool
+    """Between 0 and 1."""
+
+
+METRICS = {
+    "loss": MetricFacts(name="Loss", unit="nats per token", better=-1, decimals=3, share=False),
+    "perplexity": MetricFacts(name="Perplexity", unit="", better=-1, decimals=2, share=False),
+    "bleu": MetricFacts(name="BLEU", unit="points", better=1, decimals=1, share=False),
+    "accuracy": MetricFacts(name="Accuracy", unit="share right", better=1, decimals=3, share=True),
+    LONG_RANGE: MetricFacts(name="Long-range accuracy", unit="share right", better=1, decimals=3, share=True),
+}
+
+
+def facts(metric: str) -> MetricFacts:
+    """Facts of a metric; one that is not in METRICS goes by its own name and has no better side."""
+    name = metric.replace("_", " ").strip().capitalize() or metric
+    return METRICS.get(metric, MetricFacts(name=name, unit="", better=0, decimals=None, share=False))
+
+
+def number(value: float, metric: str) -> str:
+    """A value to print: `0.083`, `97.1`, `1.2e-05`; a proper minus sign."""
+    decimals = facts(metric).decimals
+    text = f"{value:.3g}" if decimals is None else f"{value:.{decimals}f}"
+    if decimals is not None and float(text) == 0:
+        text = text.lstrip("-")  # no "-0.000"
+    return text.replace("-", "−")
+
+
+def signed(value: float, metric: str) -> str:
+    """A difference to print: `+2.870`, `−96.1`, `0.000`."""
+    text = number(value, metric)
+    return text if text.startswith("−") or not any(digit in text for digit in "123456789") else f"+{text}"

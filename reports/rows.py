@@ -1,0 +1,336 @@
+"""What a study leaves on disk: the schema, its reader, and how it is written.
+
+    runs/<study>/plan.json                          experiments, variants and runs of the current plan
+    runs/<study>/<experiment>/<variant>/<run>/      run.json, metrics.csv, result.json
+
+Facts come from the files, never from the names of folders. Rows are joined on the ids of the current plan; other runs
+in the folder are counted. Standard library only, so that a table of states is quick.
+"""
+
+import csv
+import io
+import json
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal, NamedTuple, NoReturn, TypedDict, TypeVar, cast, get_args
+
+SCHEMA = 1
+"""Version of the files below; a file of another version is refused."""
+
+METRICS_COLUMNS = ("step", "split", "metric", "coordinate", "value")
+"""Header of metrics.csv. `coordinate` is empty or `name=value`, such as `distance=8`, `length=48`, `layer=2`."""
+
+ITEMS = "items"
+"""Metric that holds how many test items a number rests on, in all or at a coordinate. Optional."""
+
+Status = Literal["completed", "diverged", "failed"]
+"""How a run ended. Diverged (a loss that is not finite) is a result, with values fixed beforehand; failed is none."""
+
+State = Literal["completed", "diverged", "failed", "missing", "conflict"]
+"""Where a planned run stands: as its result says, without a result, or with more than one."""
+
+STATES: tuple[State, ...] = get_args(State)
+COUNTED: tuple[State, ...] = ("completed", "diverged")
+"""States whose values enter the numbers."""
+
+NOT_RUNS = ("report", "tune")
+"""Folders of a study that hold no runs."""
+
+
+class RowsError(ValueError):
+    """A file of a study cannot be used; one line that names the file and what is wrong."""
+
+
+class ExperimentPlan(TypedDict):
+    """One experiment: what is compared with what."""
+
+    task: str
+    kind: str
+    headline: list[str]  # metrics, most important first
+    chance: dict[str, float]  # metric to its value when guessing, where that is known
+    base: str
+    design: str
+    variants: list[str]  # base first
+    changes: dict[str, dict[str, Any]]  # variant to {dotted path: value}
+
+
+class PlannedRun(TypedDict):
+    """One run that is to be there."""
+
+    experiment: str
+    variant: str
+    seed: int
+    id: str
+    folder: str  # relative to the study's
+
+
+class Plan(TypedDict):
+    """plan.json."""
+
+    schema: int
+    study: str
+    seeds: list[int]
+    experiments: dict[str, ExperimentPlan]
+    runs: list[PlannedRun]
+
+
+class RunFile(TypedDict):
+    """run.json."""
+
+    schema: int
+    id: str
+    study: str
+    experiment: str
+    variant: str
+    seed: int
+    comparison: str  # what is held equal: same, tuned or matched
+    config: dict[str, Any]
+    signature: str
+
+
+class Value(TypedDict):
+    """One measured number; splits other than train, validation and test are measurements of the model itself."""
+
+    split: str
+    metric: str
+    coordinate: str
+    value: float | None
+
+
+class Cost(TypedDict, total=False):
+    """What a run took."""
+
+    parameters: int | None
+    training_flops: float | None
+    wall_seconds: float | None
+    busy_seconds: float | None
+    tokens_per_second: float | None
+    peak_memory_mib: float | None
+
+
+class ResultFile(TypedDict):
+    """result.json, written last."""
+
+    schema: int
+    id: str
+    status: Status
+    reason: str | None
+    metrics: list[Value]
+    signatures: dict[str, str]  # metric to how it was computed
+    cost: Cost
+    versions: dict[str, str]
+    commit: str | None
+    host: str
+    device: str
+    started: str
+    ended: str
+
+
+class MetricRow(NamedTuple):
+    """One line of metrics.csv."""
+
+    step: int
+    split: str
+    metric: str
+    coordinate: str
+    value: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunRow:
+    """A planned run and what has become of it."""
+
+    experiment: str
+    variant: str
+    seed: int
+    id: str
+    folder: Path
+    state: State
+    reason: str | None
+    run: RunFile | None
+    """None where the run has not been started."""
+    result: ResultFile | None
+    """None where there is none, or more than one."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class StudyRows:
+    """A study as far as it has come: every planned run in the order of the plan."""
+
+    folder: Path
+    plan: Plan
+    runs: tuple[RunRow, ...]
+    foreign: int
+    """Runs in the folder that are not part of the current plan."""
+
+    def count(self, state: State) -> int:
+        """Number of planned runs in a state."""
+        return sum(row.state == state for row in self.runs)
+
+
+def write_json(path: Path, content: Any) -> None:
+    """Write strict JSON so that a reader sees the old file or the new one, whole. ValueError for NaN and infinity."""
+    write_text(path, json.dumps(content, indent=2, ensure_ascii=False, allow_nan=False) + "\n")
+
+
+def write_text(path: Path, text: str) -> None:
+    """Replace a file in one step; it survives a crash of the machine."""
+    temporary = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        with temporary.open("w", encoding="utf-8", newline="") as file:
+            file.write(text)
+            file.flush()
+            os.fsync(file.fileno())
+        temporary.replace(path)
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+def read_plan(folder: Path) -> Plan:
+    """Read a study's plan.json. RowsError where there is none or it cannot be used."""
+    path = folder / "plan.json"
+    if not path.is_file():
+        raise RowsError(f"{path}: no such file; a study's folder holds the plan of its runs")
+    plan = _read(path, Plan)
+    for experiment in plan["experiments"].values():
+        _require(path, experiment, ExperimentPlan)
+    for run in plan["runs"]:
+        _require(path, run, PlannedRun)
+    return plan
+
+
+def read_run(folder: Path) -> RunFile | None:
+    """Read a run's run.json, if it is there. RowsError where it cannot be used."""
+    path = folder / "run.json"
+    return _read(path, RunFile) if path.is_file() else None
+
+
+def read_result(folder: Path) -> ResultFile | None:
+    """Read a run's result.json, if it is there. RowsError where it cannot be used."""
+    path = folder / "result.json"
+    if not path.is_file():
+        return None
+    result = _read(path, ResultFile)
+    if result["status"] not in get_args(Status):
+        raise RowsError(f"{path}: status: {result['status']!r}: one of {', '.join(get_args(Status))}")
+    return result
+
+
+def read_metrics(folder: Path) -> list[MetricRow]:
+    """Read a run's metrics.csv; none where there is no file. A last line still being written is left out."""
+    path = folder / "metrics.csv"
+    if not path.is_file():
+        return []
+    with path.open(encoding="utf-8", newline="") as file:
+        text = file.read()
+    lines = csv.reader(io.StringIO(text[: text.rfind("\n") + 1], newline=""))
+    if tuple(next(lines, METRICS_COLUMNS)) != METRICS_COLUMNS:
+        raise RowsError(f"{path}: the columns must be {','.join(METRICS_COLUMNS)}")
+    try:
+        return [MetricRow(int(row[0]), row[1], row[2], row[3], float(row[4])) for row in lines]
+    except (ValueError, IndexError) as error:
+        raise RowsError(f"{path}: line {lines.line_num}: {error}") from error
+
+
+def read_study(folder: Path) -> StudyRows:
+    """Read the plan and what every run of it has come to. RowsError where the plan cannot be used.
+
+    A run whose result cannot be read has failed; a run with two results is in conflict, and neither is taken.
+    """
+    plan = read_plan(folder)
+    copies, foreign = _unplanned(folder, plan)
+    planned: dict[tuple[str, str, int], list[PlannedRun]] = {}
+    for run in plan["runs"]:
+        planned.setdefault((run["experiment"], run["variant"], run["seed"]), []).append(run)
+    rows = tuple(_row(folder, runs, copies) for runs in planned.values())
+    return StudyRows(folder=folder, plan=plan, runs=rows, foreign=foreign)
+
+
+def _row(folder: Path, planned: list[PlannedRun], copies: dict[str, list[Path]]) -> RunRow:
+    """Judge one (experiment, variant, seed) by everything that is there for it."""
+    places = list(dict.fromkeys(p for run in planned for p in (folder / run["folder"], *copies.get(run["id"], []))))
+    found = {place: _outcome(place, {run["id"] for run in planned}) for place in places}
+    counted = [place for place in places if found[place][0] in COUNTED]
+    place = counted[0] if counted else places[0]
+    state, reason, result = found[place]
+    if len(counted) > 1:
+        names = ", ".join(str(place.relative_to(folder)) for place in counted)
+        state, reason, result = "conflict", f"{len(counted)} results: {names}", None
+    return RunRow(
+        experiment=planned[0]["experiment"],
+        variant=planned[0]["variant"],
+        seed=planned[0]["seed"],
+        id=planned[0]["id"],
+        folder=place,
+        state=state,
+        reason=reason,
+        run=_readable_run(place),
+        result=result,
+    )
+
+
+def _outcome(place: Path, ids: set[str]) -> tuple[State, str | None, ResultFile | None]:
+    try:
+        result = read_result(place)
+    except RowsError as error:
+        return "failed", str(error), None
+    if result is None or result["id"] not in ids:
+        return "missing", None, None
+    return result["status"], result["reason"], result
+
+
+def _unplanned(folder: Path, plan: Plan) -> tuple[dict[str, list[Path]], int]:
+    """Run folders that the plan does not name: those that hold one of its ids, by id, and the number of others."""
+    expected_ids = {run["folder"]: run["id"] for run in plan["runs"]}
+    ids = set(expected_ids.values())
+    copies: dict[str, list[Path]] = {}
+    foreign = 0
+    for place in _run_folders(folder):
+        run = _readable_run(place)
+        expected = expected_ids.get(place.relative_to(folder).as_posix())
+        if run is not None and run["id"] in ids and run["id"] != expected:
+            copies.setdefault(run["id"], []).append(place)
+        elif expected is None or (run is not None and run["id"] != expected):
+            foreign += 1
+    return copies, foreign
+
+
+def _run_folders(folder: Path) -> Iterator[Path]:
+    for path in sorted(folder.glob("*/*/*/run.json")):
+        if path.relative_to(folder).parts[0] not in NOT_RUNS:
+            yield path.parent
+
+
+def _readable_run(folder: Path) -> RunFile | None:
+    try:
+        return read_run(folder)
+    except RowsError:
+        return None
+
+
+Content = TypeVar("Content")
+
+
+def _read(path: Path, kind: type[Content]) -> Content:
+    try:
+        content = json.loads(path.read_text(encoding="utf-8"), parse_constant=_refuse_constant)
+    except (ValueError, OSError) as error:
+        raise RowsError(f"{path}: cannot be read: {error}") from error
+    _require(path, content, kind)
+    if content["schema"] != SCHEMA:
+        raise RowsError(f"{path}: schema: {content['schema']!r}: this program reads {SCHEMA}")
+    return cast(Content, content)
+
+
+def _require(path: Path, content: Any, kind: Any) -> None:
+    if not isinstance(content, dict):
+        raise RowsError(f"{path}: an object is wanted, not {type(content).__name__}")
+    absent = sorted(kind.__required_keys__ - content.keys())
+    if absent:
+        raise RowsError(f"{path}: without {', '.join(absent)}")
+
+
+def _refuse_constant(name: str) -> NoReturn:
+    raise ValueError(f"{name} is not JSON")

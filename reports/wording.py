@@ -1,0 +1,158 @@
+"""Sentences made from numbers."""
+
+from collections.abc import Mapping, Sequence
+from math import isnan
+from typing import Any
+
+import pandas as pd
+
+from reports.metrics import LONG_RANGE, facts, signed
+from reports.table import far_distances, records
+
+Row = Mapping[str, Any]
+
+
+def headline(effects: pd.DataFrame, metric: str) -> str:
+    """What one experiment says of its first metric; `effects` has at least one row of it."""
+    rows = records(effects[effects["metric"] == metric])
+    worst, name = _worst(rows, metric), _inside(facts(metric).name)
+    if not facts(metric).better:
+        return f"{worst['variant']} differs most from the base in {name}: {_size(worst, metric)}."
+    if not _is_worse(worst, metric):
+        return f"No variant has a worse {name} than the base."
+    if has_interval(worst) and not is_decided(worst):
+        noise = f"No variant has a worse {name} than the base by more than the noise between seeds"
+        return f"{noise}; {worst['variant']} comes nearest: {_size(worst, metric)}."
+    verb = "raises" if worst["difference"] > 0 else "lowers"
+    return f"{worst['variant']} {verb} {name} most: {_size(worst, metric)}."
+
+
+def other_headlines(effects: pd.DataFrame, metrics: Sequence[str]) -> str:
+    """One clause for each further metric: which variant hurts it most."""
+    worst = {m: _worst(records(effects[effects["metric"] == m]), m) for m in metrics if facts(m).better}
+    clauses = [
+        f"{facts(metric).name} {'rises' if row['difference'] > 0 else 'falls'} most with {row['variant']} "
+        f"({_brief(row['difference'])})"
+        for metric, row in worst.items()
+        if _is_worse(row, metric)
+    ]
+    return "; ".join(clauses[:1] + [_inside(clause) for clause in clauses[1:]]) + "." if clauses else ""
+
+
+def is_decided(effect: Row) -> bool:
+    """Whether the interval is there and leaves out zero."""
+    return bool(effect["low"] > 0 or effect["high"] < 0)
+
+
+def has_interval(effect: Row) -> bool:
+    """Whether there is an interval at all."""
+    return not isnan(effect["low"])
+
+
+def interval(low: float, high: float, metric: str) -> str:
+    """An interval to print; a dash where there is none."""
+    return "–" if isnan(low) else f"{signed(low, metric)} to {signed(high, metric)}"
+
+
+def effect_note(effect: Row) -> str:
+    """Why an effect has no interval, and what can be said instead."""
+    if effect["n_seeds"] == 1:
+        return "one seed: no interval"
+    if not effect["all_equal"]:
+        return ""
+    share = f"{100 * effect['successes_low']:.0f}\N{NO-BREAK SPACE}%"
+    return f"the same in {effect['successes']} of {effect['n_seeds']} seeds; exact interval of that share: from {share}"
+
+
+def seeds_note(fewest: int) -> str:
+    """What the smallest number of seeds does not allow one to say."""
+    notes = {
+        1: "One seed gives no interval: such a difference may be noise between seeds.",
+        2: "Intervals from two seeds are so wide (12.7 standard errors) that they seldom decide anything.",
+    }
+    return notes.get(fewest, "")
+
+
+def effects_caption(rows: pd.DataFrame, values: pd.DataFrame, metrics: Sequence[str], *, compressed: bool) -> str:
+    """How to read the figure of effects; `rows` are those it shows, `values` those of the experiment."""
+    fewest, most = int(rows["n_seeds"].min()), int(rows["n_seeds"].max())
+    seeds = times(most, "seed") if fewest == most else f"{fewest} to {most} seeds"
+    parts = [
+        f"Each row is one variant minus the base, paired by seed ({seeds}). Large dot: mean. Small dots: single seeds. "
+        "Bar and ±: 95\N{NO-BREAK SPACE}% t interval over seeds; it speaks of new seeds on the same test items. "
+        "Shaded: worse than the base. Numbers in grey: the interval holds zero, or there is none.",
+        "Where a small effect would vanish beside a large one the axis is compressed, as noted beneath it."
+        if compressed
+        else "",
+        long_range_note(values) if LONG_RANGE in metrics else "",
+        seeds_note(fewest),
+    ]
+    return " ".join(part for part in parts if part)
+
+
+def long_range_note(values: pd.DataFrame) -> str:
+    """Which distances long-range accuracy is about; `values` of one experiment."""
+    far = far_distances(values)
+    weighted = " weighted by test items" if has_items(values) else ""
+    return (
+        f"Long-range accuracy is the mean accuracy{weighted} over the longest third of the distances: "
+        f"{far[0]:g} to {far[-1]:g}."
+    )
+
+
+def has_items(values: pd.DataFrame) -> bool:
+    """Whether the number of test items is known at the far distances."""
+    known = values.loc[values["metric"] == "items", "coordinate"]
+    return {f"distance={distance:g}" for distance in far_distances(values)} <= set(known)
+
+
+def quantity(value: float | None, digits: int = 3) -> str:
+    """A cost to print: `287 k`, `1.31 T`, `17.3`."""
+    if value is None or isnan(value):
+        return "–"
+    for size, prefix in ((1e18, "E"), (1e15, "P"), (1e12, "T"), (1e9, "G"), (1e6, "M"), (1e4, "k")):
+        if abs(value) >= size:
+            return f"{value / (1e3 if prefix == 'k' else size):.{digits}g} {prefix}"
+    return f"{value:.0f}" if value == int(value) or abs(value) >= 1000 else f"{value:.{digits}g}"
+
+
+def ratio(value: float | None, base: float | None) -> str:
+    """A cost against the base's: `−11 %`, `×2.3`; empty where they are equal to within a hundredth."""
+    if not value or not base or isnan(value) or isnan(base) or abs(value / base - 1) < 0.005:
+        return ""
+    return (
+        f"×{value / base:.3g}" if value > 2 * base else f"{value / base - 1:+.0%}".replace("-", "−").replace("%", " %")
+    )
+
+
+def times(n: int, noun: str) -> str:
+    """A number with its noun: `1 run`, `27 runs`."""
+    return f"{n} {noun}" if n == 1 else f"{n} {noun}s"
+
+
+def _worst(effects: Sequence[Row], metric: str) -> Row:
+    better = facts(metric).better
+    return max(effects, key=lambda row: -better * row["difference"] if better else abs(row["difference"]))
+
+
+def _is_worse(effect: Row, metric: str) -> bool:
+    return bool(facts(metric).better * effect["difference"] < 0)
+
+
+def _size(effect: Row, metric: str) -> str:
+    unit = "" if facts(metric).share else facts(metric).unit
+    size = f"{_brief(effect['difference'])} {unit}".strip()
+    if not has_interval(effect):
+        return f"{size} ({effect_note(effect)})"
+    low, high = _brief(effect["low"]), _brief(effect["high"])
+    return f"{size} (95\N{NO-BREAK SPACE}% interval {low} to {high}, {times(effect['n_seeds'], 'seed')})"
+
+
+def _brief(difference: float) -> str:
+    """A difference in running text: three digits."""
+    return f"{difference:+.3g}".replace("-", "−")
+
+
+def _inside(text: str) -> str:
+    """A text that begins with the name of a metric, as it stands inside a sentence."""
+    return text if text[:2].isupper() else text[0].lower() + text[1:]

@@ -1,0 +1,57 @@
+"""What is watched while a run trains."""
+
+import math
+import time
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+import torch
+
+from ablations.callbacks import BestValues, Stopwatch
+from models.config import ModelConfig, TaskShape
+
+SHAPE = TaskShape(kind="tagging", input_sizes=(7,), output_size=7)
+NOTHING: Any = None
+
+
+def test_validation_time_is_left_out() -> None:
+    watch = Stopwatch(ModelConfig(d_model=12), SHAPE)
+    watch.on_train_start(NOTHING, NOTHING)
+    time.sleep(0.02)
+    watch.on_validation_start(NOTHING, NOTHING)
+    time.sleep(0.2)
+    watch.on_validation_end(NOTHING, NOTHING)
+    time.sleep(0.02)
+    watch.on_train_end(NOTHING, NOTHING)
+    assert 0.04 <= watch.wall < 0.2
+
+
+def test_tokens_are_those_with_a_target() -> None:
+    watch = Stopwatch(ModelConfig(d_model=12), SHAPE)
+    batch = {
+        "inputs": torch.zeros(2, 5, dtype=torch.long),
+        "targets": torch.tensor([[1, 2, -100, -100, 0], [-100] * 5]),
+    }
+    watch.on_train_batch_end(NOTHING, NOTHING, NOTHING, batch, 0)
+    assert watch.tokens == 3
+    assert watch.flops > 0
+    assert watch.cost()["tokens_per_second"] is None
+
+
+@pytest.mark.parametrize(
+    ("losses", "best"),
+    [([1.0, 2.0, 3.0], 0), ([3.0, 1.0, 2.0], 1), ([math.nan, 2.0, 1.0], 2), ([math.nan, math.nan], None)],
+)
+def test_best_values_are_those_of_the_lowest_loss(losses: list[float], best: int | None) -> None:
+    callback = BestValues("validation/loss")
+    for number, loss in enumerate(losses):
+        metrics = {
+            "validation/loss": torch.tensor(loss),
+            "validation/bleu": torch.tensor(float(number)),
+            "train/loss": 0.0,
+        }
+        trainer: Any = SimpleNamespace(callback_metrics=metrics)
+        callback.on_validation_end(trainer, NOTHING)
+    expected = {} if best is None else {"validation/loss": losses[best], "validation/bleu": float(best)}
+    assert callback.values == expected

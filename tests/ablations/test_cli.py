@@ -1,0 +1,323 @@
+"""The commands as a user types them, in this process unless the process itself is the point."""
+
+import contextlib
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from ablations.cli import main
+from ablations.components import COMPONENTS, choices
+from datamodules import TASKS
+from reports.rows import read_study
+
+ROOT = Path(__file__).parents[2]
+
+
+def write(plain: Any, folder: Path) -> str:
+    path = folder / "study.yaml"
+    path.write_text(plain if isinstance(plain, str) else yaml.safe_dump(plain), encoding="utf-8")
+    return str(path)
+
+
+def files(folder: Path) -> list[Path]:
+    return sorted(path for path in folder.rglob("*") if path.is_file())
+
+
+def test_help_is_quick_and_names_every_command() -> None:
+    started = time.perf_counter()
+    ran = subprocess.run(
+        [sys.executable, "-m", "ablations", "--help"], capture_output=True, text=True, check=True, cwd=ROOT
+    )
+    seconds = time.perf_counter() - started
+    for command in ("list", "plan", "run", "train", "status", "report"):
+        assert f"\n    {command} " in ran.stdout
+    assert seconds < 2.5  # 0.1 s on an idle machine; tests/benchmarks measures it
+
+
+def test_list_components_names_every_component_and_value(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["list", "components", "--json"]) == 0
+    listed = {entry["name"]: entry for entry in json.loads(capsys.readouterr().out)}
+    assert list(listed) == [component.name for component in COMPONENTS]
+    for component in COMPONENTS:
+        values = listed[component.name]["values"]
+        if choices(component):
+            assert [value["value"] for value in values] == choices(component)
+        else:
+            assert values.startswith("any ")
+
+
+@pytest.mark.parametrize("what", ["studies", "tasks"])
+def test_lists_have_a_line_each(what: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["list", what, "--json"]) == 0
+    entries = json.loads(capsys.readouterr().out)
+    assert all(entry["description"] for entry in entries)
+    assert main(["list", what]) == 0
+    shown = capsys.readouterr().out
+    assert all(entry["name"] in shown for entry in entries)
+
+
+def test_train_help_documents_every_field(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["train", "--help"]) == 0
+    shown = " ".join(capsys.readouterr().out.split())
+    from dataclasses import fields
+
+    from ablations.study import TrainConfig
+    from models.config import ModelConfig
+
+    sections = [("model", ModelConfig), ("train", TrainConfig), *(("task", task.Config) for task in TASKS.values())]
+    for section, config in sections:
+        for field in fields(config):
+            flag = f"--{section}.{field.name} "
+            assert flag in shown
+            documented = shown[shown.rindex(flag) :].split("(type:")[0].split("--")[1]
+            assert len(documented.split()) > 2, f"{flag} says nothing"
+
+
+def test_a_study_from_run_to_report_and_again(
+    tiny: dict[str, Any], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    study = write(tiny, tmp_path)
+    output = ["--output", str(tmp_path / "runs")]
+    assert main(["plan", study, *output, "--json"]) == 0
+    planned = json.loads(capsys.readouterr().out)
+    assert not (tmp_path / "runs").exists()
+    assert [run["done"] for run in planned] == [False] * 4
+    assert all(run["parameters"] > 0 and run["predicted_flops"] > 0 for run in planned)
+
+    assert main(["run", study, *output]) == 0
+    page = Path(capsys.readouterr().out.strip())
+    assert page.name == "index.html"
+    assert "position=none" in page.read_text(encoding="utf-8")
+    results = {path: path.stat().st_mtime_ns for path in (tmp_path / "runs").rglob("result.json")}
+    assert len(results) == 4
+
+    assert main(["run", study, *output]) == 0
+    assert "nothing to train" in capsys.readouterr().err
+    assert {path: path.stat().st_mtime_ns for path in results} == results
+
+    for name in ("tiny", study):
+        assert main(["status", name, *output, "--json"]) == 0
+        assert json.loads(capsys.readouterr().out)["counts"]["completed"] == 4
+    assert main(["status", "tiny", *output]) == 0
+    assert "4 of 4 runs are done" in capsys.readouterr().out
+    assert main(["plan", study, *output]) == 0
+    assert "0 of 4 runs to train" in capsys.readouterr().out
+    assert main(["report", "tiny", *output]) == 0
+    assert capsys.readouterr().out.strip() == str(page)
+
+
+def test_redo_trains_again_and_gives_the_same_numbers(
+    tiny: dict[str, Any], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    study = write(tiny, tmp_path)
+    command = ["run", study, "--output", str(tmp_path / "runs"), "--seeds", "1"]
+    assert main(command) == 0
+    before = {row.id: row.result for row in read_study(tmp_path / "runs/tiny").runs}
+    assert main([*command, "--redo"]) == 0
+    after = {row.id: row.result for row in read_study(tmp_path / "runs/tiny").runs}
+    assert len(before) == 2
+    for run, result in before.items():
+        again = after[run]
+        assert result is not None
+        assert again is not None
+        assert again["metrics"] == result["metrics"]
+        assert again["cost"]["wall_seconds"] != result["cost"]["wall_seconds"]
+
+
+def test_a_failed_run_gives_status_1_and_a_report(
+    tiny: dict[str, Any], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from ablations.load import make_study
+
+    study = write(tiny, tmp_path)
+    run = make_study(tiny).runs()[0]
+    (tmp_path / "runs/tiny" / run.folder / "metrics.csv").mkdir(parents=True)
+    assert main(["run", study, "--output", str(tmp_path / "runs")]) == 1
+    captured = capsys.readouterr()
+    assert "failed (IsADirectoryError" in captured.err
+    assert "IsADirectoryError" in Path(captured.out.strip()).read_text(encoding="utf-8")
+
+
+def test_train_makes_one_run_from_flags(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    flags = "--task.name order --task.length 5 --task.vocabulary 7 --task.test_size 11 --task.validation_size 11"
+    flags += " --model.d_model 12 --model.n_heads 3 --model.n_layers 1 --train.steps 3 --train.batch_size 2 --seed 4"
+    command = ["train", *flags.split(), "--output", str(tmp_path)]
+    assert main(command) == 0
+    shown = json.loads(capsys.readouterr().out)
+    assert shown["status"] == "completed"
+    assert shown["metrics"]["test/loss"] > 0
+    assert "seed-4-" in shown["folder"]
+    assert main(command) == 0
+    assert "done already" in capsys.readouterr().err
+
+
+def test_train_reads_a_file_and_flags_override_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    config = tmp_path / "run.yaml"
+    config.write_text(
+        "task: {name: order, length: 5, vocabulary: 7, test_size: 11, validation_size: 11}\n"
+        "model: {d_model: 12, n_heads: 3}\ntrain: {steps: 2, lr: 3e-3}\nseed: 1\n"
+    )
+    command = [
+        "train",
+        "--config",
+        str(config),
+        "--model.n_heads",
+        "2",
+        "--train.steps",
+        "1",
+        "--output",
+        str(tmp_path),
+    ]
+    assert main(command) == 0
+    folder = Path(json.loads(capsys.readouterr().out)["folder"])
+    written = json.loads((folder / "run.json").read_text())
+    assert written["config"]["model"]["n_heads"] == 2
+    assert written["config"]["train"]["lr"] == 0.003
+    assert written["seed"] == 1
+
+
+PAIR = {"name": "translation", "root": "data"}
+MODEL = {"architecture": "encoder-decoder"}
+
+
+def study_text(**changes: Any) -> str:
+    spec: dict[str, Any] = {"task": {"name": "order"}, "model": {}, "train": {"steps": 2}}
+    spec.update(changes)
+    return yaml.safe_dump({"name": "bad", "experiments": {"e": spec}})
+
+
+BAD_STUDIES = {
+    "misspelt field": (study_text(model={"n_head": 2}), "n_head=2: no such field; did you mean 'n_heads'?"),
+    "wrong type": (study_text(train={"lr": "fast"}), "train.lr='fast': expected float"),
+    "unknown value": (study_text(model={"norm": "lair"}), "norm='lair': choose from"),
+    "heads that do not divide": (study_text(model={"n_heads": 5}), "d_model=64: must be divisible by n_heads=5"),
+    "missing folder": (study_text(task={**PAIR, "root": "nowhere"}, model=MODEL), "nowhere"),
+    "unequal files": (study_text(task=PAIR, model=MODEL), "lines"),
+    "invalid UTF-8": (study_text(task={**PAIR, "root": "latin"}, model=MODEL), "train.de:2"),
+    "empty study": ("name: bad\nexperiments: {}\n", "experiments: empty"),
+    "empty file": ("", "expected a mapping"),
+    "duplicate variant": (
+        "name: bad\nexperiments:\n  e:\n    task: {name: order}\n    variants:\n"
+        "      a: {model.n_heads: 1}\n      a: {model.n_heads: 2}\n",
+        "study.yaml:7: 'a' stands twice",
+    ),
+    "variant equal to its base": (study_text(variants={"same": {"model.n_heads": 4}}), "changes nothing in the base"),
+    "no study": (None, "neither a file nor a shipped study"),
+}
+
+
+@pytest.mark.parametrize("case", BAD_STUDIES)
+@pytest.mark.parametrize("command", ["run", "plan"])
+def test_bad_input_gives_one_line_status_2_and_leaves_nothing(
+    case: str, command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    text, message = BAD_STUDIES[case]
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("ABLATIONS_CACHE", str(tmp_path / "cache"))
+    for root in ("data", "latin"):
+        Path(root).mkdir()
+        for split in ("train", "val", "test_2016_flickr"):
+            for language in ("de", "en"):
+                Path(root, f"{split}.{language}").write_text("ein satz\n" * 3, encoding="utf-8")
+    Path("data/train.en").write_text("a sentence\n" * 2, encoding="utf-8")
+    Path("latin/train.de").write_bytes(b"ein satz\ns\xfc\xdf\nein satz\n")
+    if text is not None:
+        write(text, tmp_path)
+    before = files(tmp_path)
+    assert main([command, "study.yaml"]) == 2
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert captured.err.startswith("ablations: ")
+    assert message in captured.err
+    assert captured.err.count("\n") == 1
+    assert files(tmp_path) == before
+    assert not (tmp_path / "runs").exists()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["run"], "the following arguments are required: STUDY"),
+        (["run", "quick", "--seeds", "0"], "'0': give a whole number of at least 1"),
+        (["walk"], "invalid choice: 'walk'"),
+        (["list", "components", "--jsn"], "unrecognized arguments"),
+    ],
+)
+def test_a_wrong_command_line_gives_one_line_and_status_2(
+    arguments: list[str], message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as caught:
+        main(arguments)
+    assert caught.value.code == 2
+    captured = capsys.readouterr().err
+    assert message in captured
+    assert captured.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["status", "nothing"], "run it first: ablations run nothing"),
+        (["report", "nothing"], "run it first: ablations run nothing"),
+        (["status", "no.yaml"], "no such file"),
+        (["train"], "task.name=None: choose from"),
+        (["train", "--task.name", "ordr"], "task.name='ordr': choose from"),
+        (["train", "--task.name", "order", "--model.n_head", "2"], "unrecognized arguments: --model.n_head"),
+        (["train", "--task.name", "order", "--model.n_heads", "x"], "model.n_heads"),
+        (["train", "--config", "no.yaml"], "no such file"),
+    ],
+)
+def test_other_wrong_input_gives_one_line_and_status_2(
+    arguments: list[str],
+    message: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert main(arguments) == 2
+    captured = capsys.readouterr()
+    assert message in captured.err
+    assert captured.err.count("\n") == 1
+    assert not files(tmp_path)
+
+
+def test_interrupting_a_sweep_leaves_no_process_and_can_go_on(tiny: dict[str, Any], tmp_path: Path) -> None:
+    tiny["experiments"]["copy"]["train"]["steps"] = 2_000_000
+    study = write(tiny, tmp_path)
+    command = [sys.executable, "-m", "ablations", "run", study, "--output", str(tmp_path / "runs")]
+    environment = {**os.environ, "PYTHONUNBUFFERED": "1"}
+    process = subprocess.Popen(
+        command, cwd=ROOT, env=environment, start_new_session=True, stderr=subprocess.PIPE, text=True
+    )
+    deadline = time.monotonic() + 90
+    while not list((tmp_path / "runs").rglob("metrics.csv")) and time.monotonic() < deadline:
+        time.sleep(0.1)
+    os.killpg(process.pid, signal.SIGINT)
+    _, shown = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert shown.strip().splitlines()[-1] == "ablations: interrupted; the same command goes on from here"
+    assert not list((tmp_path / "runs").rglob("result.json"))
+    deadline = time.monotonic() + 15
+    while (left := alive(process.pid)) and time.monotonic() < deadline:
+        time.sleep(0.1)
+    assert not left
+
+
+def alive(group: int) -> list[int]:
+    """Processes of a group that have not ended (one that has, but that nobody has asked after, does not count)."""
+    found = []
+    for path in Path("/proc").glob("[0-9]*/stat"):
+        with contextlib.suppress(OSError):
+            state, _, owner = path.read_text().rpartition(")")[2].split()[:3]
+            if int(owner) == group and state != "Z":
+                found.append(int(path.parent.name))
+    return found

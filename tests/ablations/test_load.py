@@ -1,0 +1,167 @@
+"""From YAML to a checked study."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from ablations.load import SHIPPED, load_study, make_study
+from models.config import ConfigError
+
+SHIPPED_NAMES = sorted(path.stem for path in SHIPPED.glob("*.yaml"))
+
+
+def test_a_study_has_its_variants_the_base_first(tiny: dict[str, Any]) -> None:
+    study = make_study(tiny)
+    (experiment,) = study.experiments
+    assert list(experiment.variants) == ["base", "position=none"]
+    assert experiment.changes == {"base": {}, "position=none": {"model.position": "none"}}
+    assert experiment.variants["base"].model.position == "sinusoidal"
+    assert experiment.variants["position=none"].model.position == "none"
+    assert study.seeds == (0, 1)
+    assert len(study.runs()) == 4
+
+
+@pytest.mark.parametrize(("design", "count"), [("one-at-a-time", 3), ("factorial", 4)])
+def test_the_base_value_among_those_varied_is_the_base_itself(tiny: dict[str, Any], design: str, count: int) -> None:
+    spec = tiny["experiments"]["copy"]
+    spec["vary"] = {"model.position": ["sinusoidal", "none"], "model.n_heads": [3, 2]}
+    spec["design"] = design
+    assert len(make_study(tiny).experiments[0].variants) == count
+
+
+def test_an_empty_section_takes_the_defaults(tiny: dict[str, Any]) -> None:
+    del tiny["experiments"]["copy"]["train"]
+    assert make_study(tiny).experiments[0].variants["base"].train.steps == 1000
+
+
+def test_a_grid_repeats_the_experiment_at_each_point(tiny: dict[str, Any]) -> None:
+    tiny["experiments"]["copy"]["grid"] = {"task.length": [5, 9]}
+    study = make_study(tiny)
+    assert [experiment.name for experiment in study.experiments] == ["copy@length=5", "copy@length=9"]
+    assert [experiment.family for experiment in study.experiments] == ["copy", "copy"]
+    assert [experiment.variants["position=none"].as_dict()["task"]["length"] for experiment in study.experiments] == [
+        5,
+        9,
+    ]
+
+
+def test_a_whole_section_can_be_replaced(tiny: dict[str, Any]) -> None:
+    spec = tiny["experiments"]["copy"]
+    del spec["vary"]
+    spec["variants"] = {"lstm": {"model": {"architecture": "lstm", "d_model": 12}}}
+    assert make_study(tiny).experiments[0].variants["lstm"].model.architecture == "lstm"
+
+
+def test_overrides_reach_every_experiment_with_the_field_or_the_one_named(tiny: dict[str, Any]) -> None:
+    spec = tiny["experiments"]["copy"]
+    tiny["experiments"]["recall"] = {**spec, "task": {"name": "recall"}}
+    study = make_study(tiny, ["train.lr=1e-4", "task.vocabulary=8", "recall.train.steps=9"])
+    copy, recall = (experiment.variants["base"] for experiment in study.experiments)
+    assert copy.train.lr == recall.train.lr == 1e-4
+    assert copy.as_dict()["task"]["vocabulary"] == 8
+    assert (copy.train.steps, recall.train.steps) == (4, 9)
+
+
+def test_the_source_of_an_overridden_study_makes_the_same_study(tiny: dict[str, Any]) -> None:
+    study = make_study(tiny, ["train.lr=1e-4"], seeds=3)
+    again = make_study(yaml.safe_load(yaml.safe_dump(study.source)))
+    assert [run.id for run in again.runs()] == [run.id for run in study.runs()]
+
+
+def change(plain: dict[str, Any], path: str, value: Any) -> None:
+    *parents, last = path.split("/")
+    for parent in parents:
+        plain = plain[parent]
+    plain[last] = value
+
+
+BAD = [
+    ("experiments", {}, "experiments: empty"),
+    ("experiments/copy/model/n_head", 3, "copy, base: model.n_head=3: no such field; did you mean 'n_heads'?"),
+    ("experiments/copy/model/n_heads", "three", "copy, base: model.n_heads='three': expected int"),
+    ("experiments/copy/model/n_heads", 5, "copy, base: model.d_model=12: must be divisible by n_heads=5"),
+    ("experiments/copy/model/norm", "lair", "copy, base: model.norm='lair': choose from"),
+    ("experiments/copy/task/target", "nxt", "copy, base: task.target"),
+    ("experiments/copy/task/name", "ordr", "copy, base: task.name='ordr': choose from"),
+    ("experiments/copy/train/lr", -1, "copy, base: train.lr=-1"),
+    ("experiments/copy/train/batch_tokens", 64, "copy, base: train.batch_tokens"),
+    ("experiments/copy/vary", {"model.position": ["nowhere"]}, "copy, position=nowhere: model.position='nowhere'"),
+    ("experiments/copy/vary", {"model.position": "none"}, "copy: model.position='none': expected a list"),
+    ("experiments/copy/vary", {"modell.position": ["none"]}, "copy, position=none: modell.position: a path is"),
+    ("experiments/copy/model/architecture", "encoder-decoder", "copy, base: model.architecture"),
+    ("experiments/copy/measure", ["gradeint"], "copy, base: measure: 'gradeint': choose from gradient-norm"),
+    ("experiments/copy/varry", {}, "copy.varry={}: no such field; did you mean 'vary'?"),
+    ("experiments/copy/design", "ladder", "copy.design='ladder': with 'vary' it can be one-at-a-time or factorial"),
+    ("experiments/copy/vary", {"model.position": ["none", "none"]}, "copy: model.position=.*: a value stands there twice"),
+    ("experiments/copy/variants", {"x": {"model.n_heads": 1}}, "copy: vary and variants: an experiment has one design"),
+    ("seeds", 0, "seeds=0"),
+    ("seeds", [1, 1], r"seeds=\[1, 1\]"),
+    ("name", "", "name=''"),
+    ("name", "report", "name='report'"),
+]
+
+
+@pytest.mark.parametrize(("path", "value", "message"), BAD)
+def test_wrong_input_is_refused_in_one_line(tiny: dict[str, Any], path: str, value: Any, message: str) -> None:
+    change(tiny, path, value)
+    with pytest.raises(ConfigError, match=message.replace("?", r"\?").replace("{}", r"\{\}")) as caught:
+        make_study(tiny)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("variants", "message"),
+    [
+        ({"same": {"model.n_heads": 3}}, "copy, same: changes nothing in the base"),
+        ({"resolved": {"model.d_head": 4}}, "copy, resolved: changes nothing in the base"),
+        ({"a": {"model.n_heads": 1}, "b": {"model.n_heads": 1}}, "copy, b: is the same as 'a'"),
+        ({"a": {}}, "copy, a: expected a mapping of dotted paths"),
+        ({"base": {"model.n_heads": 1}}, "copy, base: this name is the base's own"),
+        ({".hidden": {"model.n_heads": 1}}, "variant='.hidden'"),
+    ],
+)
+def test_variants_that_are_no_variants_are_refused(tiny: dict[str, Any], variants: Any, message: str) -> None:
+    del tiny["experiments"]["copy"]["vary"]
+    tiny["experiments"]["copy"]["variants"] = variants
+    with pytest.raises(ConfigError, match=message):
+        make_study(tiny)
+
+
+@pytest.mark.parametrize(
+    ("override", "message"),
+    [
+        ("train.stepz=1", "no experiment has the field 'train.stepz'"),
+        ("other.train.steps=1", "no experiment has the field"),
+        ("train.steps", "expected PATH=VALUE"),
+        ("train.steps=five", "train.steps='five': expected int"),
+    ],
+)
+def test_wrong_overrides_are_refused(tiny: dict[str, Any], override: str, message: str) -> None:
+    with pytest.raises(ConfigError, match=message):
+        make_study(tiny, [override])
+
+
+def test_an_unknown_study_names_the_shipped_ones(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match=r"neither a file nor a shipped study .*quick"):
+        load_study("quik")
+    path = tmp_path / "latin.yaml"
+    path.write_bytes(b"name: caf\xe9\n")
+    with pytest.raises(ConfigError, match="not UTF-8"):
+        load_study(str(path))
+
+
+@pytest.mark.parametrize("name", SHIPPED_NAMES)
+def test_every_shipped_study_is_sound(name: str) -> None:
+    study = load_study(name)
+    assert study.name == name
+    assert study.description
+    assert all(experiment.variants for experiment in study.experiments)
+
+
+def test_quick_is_what_the_demo_promises() -> None:
+    study = load_study("quick")
+    (experiment,) = study.experiments
+    assert len(study.seeds) == 3
+    assert len(experiment.variants) == 9

@@ -1,0 +1,148 @@
+"""One run from settings to result."""
+
+import copy
+import math
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+import torch
+
+from ablations import train as train_module
+from ablations.load import make_study
+from ablations.results import Result
+from ablations.study import Run
+from ablations.train import train
+from models.lit import Module
+from reports.rows import read_metrics, read_result
+
+GERMAN = {
+    "task": {"name": "german", "validation_size": 5, "test_size": 7},
+    "model": {"architecture": "encoder-decoder", "d_model": 12, "n_layers": 1, "n_heads": 3},
+    "train": {"steps": 3, "batch_size": 4, "warmup": 2},
+}
+
+
+def run_of(tiny: dict[str, Any], **changes: Any) -> Run:
+    plain = copy.deepcopy(tiny)
+    for section, fields in changes.items():
+        if section == "measure":
+            plain["experiments"]["copy"]["measure"] = fields
+        else:
+            plain["experiments"]["copy"][section].update(fields)
+    return make_study(plain).runs()[0]
+
+
+def values(result: Result) -> dict[str, float]:
+    return {f"{m.split}/{m.metric}" + (f"@{m.coordinate}" if m.coordinate else ""): m.value for m in result.metrics}
+
+
+def test_a_run_leaves_all_its_files_and_the_result_last(tiny: dict[str, Any], tmp_path: Path) -> None:
+    run = run_of(tiny, train={"log_every": 1, "validate_every": 2})
+    result = train(run, tmp_path)
+    found = values(result)
+    assert result.status == "completed"
+    assert {"test/loss", "test/accuracy", "validation/loss", "test/accuracy@distance=1"} <= set(found)
+    steps = {(row.split, row.metric): [] for row in read_metrics(tmp_path)}
+    for row in read_metrics(tmp_path):
+        steps[row.split, row.metric].append(row.step)
+    assert len(steps["train", "loss"]) == 4
+    assert len(steps["validation", "loss"]) == 2
+    written = read_result(tmp_path)
+    assert written is not None
+    assert written["cost"]["parameters"] > 0
+    assert written["cost"]["training_flops"] > 0
+    assert written["cost"]["busy_seconds"] > 0
+    assert not (tmp_path / "checkpoints").exists()
+    newest = max(tmp_path.rglob("*"), key=lambda path: path.stat().st_mtime_ns)
+    assert newest.name in ("result.json", tmp_path.name)
+
+
+def test_the_same_run_gives_the_same_bits(tiny: dict[str, Any], tmp_path: Path) -> None:
+    run = run_of(tiny, model={"dropout": 0.2})
+    first, second = (values(train(run, tmp_path / name)) for name in ("a", "b"))
+    assert first == second
+    other = make_study(tiny).runs()[2]
+    assert other.seed == 1
+    assert values(train(other, tmp_path / "c"))["test/loss"] != first["test/loss"]
+
+
+def test_the_weights_tested_are_those_of_the_best_validation(
+    tiny: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Validation losses 1, 2, 3 (made up): the test must see the weights of the first validation."""
+    seen: list[torch.Tensor] = []
+    losses = iter([1.0, 2.0, 3.0])
+    original = Module._log_results
+
+    def log_results(self: Module, split: str) -> None:
+        seen.append(next(self.model.parameters()).detach().clone())
+        original(self, split)
+        if split == "validation":
+            self.log("validation/loss", next(losses), batch_size=1)
+
+    monkeypatch.setattr(Module, "_log_results", log_results)
+    monkeypatch.setattr(
+        Module, "results", lambda self: {} if self.trainer.validating or self.trainer.training else {"loss": 0.5}
+    )
+    result = train(run_of(tiny, train={"steps": 3, "validate_every": 1}), tmp_path)
+    assert len(seen) == 4
+    assert torch.equal(seen[3], seen[0])
+    assert not torch.equal(seen[3], seen[2])
+    assert values(result)["validation/loss"] == 1.0
+
+
+def test_a_loss_that_is_not_finite_is_a_result(tiny: dict[str, Any], tmp_path: Path) -> None:
+    run = run_of(tiny, train={"lr": 1e18, "clip": 0.0, "warmup": 0, "steps": 40}, model={"norm": "none"})
+    result = train(run, tmp_path)
+    assert result.status == "diverged"
+    assert result.reason is not None
+    assert "step" in result.reason
+    assert values(result) == {"test/loss": pytest.approx(math.log(7)), "test/accuracy": pytest.approx(1 / 7)}
+    written = read_result(tmp_path)
+    assert written is not None
+    assert written["status"] == "diverged"
+
+
+def test_no_finite_validation_loss_is_diverged(
+    tiny: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Module, "results", lambda self: {"loss": math.nan})
+    result = train(run_of(tiny), tmp_path)
+    assert (result.status, result.reason) == ("diverged", "no validation loss is finite")
+
+
+def test_a_run_may_only_measure(tiny: dict[str, Any], tmp_path: Path) -> None:
+    result = train(run_of(tiny, train={"steps": 0}, model={"n_layers": 2}, measure=["gradient-norm"]), tmp_path)
+    found = values(result)
+    assert set(found) == {"probe/gradient_norm@layer=1", "probe/gradient_norm@layer=2"}
+    assert all(value > 0 for value in found.values())
+    assert result.cost["training_flops"] == 0
+
+
+def test_a_translator_leaves_its_translations_and_contrasts(tiny: dict[str, Any], tmp_path: Path) -> None:
+    tiny["experiments"] = {"copy": copy.deepcopy(GERMAN)}
+    result = train(make_study(tiny).runs()[0], tmp_path)
+    assert "test/bleu" in values(result)
+    assert result.signatures["bleu"].startswith("nrefs:1|")
+    translations = pd.read_csv(tmp_path / "outputs/translations.csv.gz", keep_default_na=False)
+    assert len(translations) == 7
+    assert list(translations.columns) == ["source", "hypothesis", "reference"]
+    assert {"distance", "category", "right", "wrong"} <= set(pd.read_csv(tmp_path / "outputs/contrasts.csv.gz").columns)
+
+
+def test_checkpoints_are_kept_when_asked_for(tiny: dict[str, Any], tmp_path: Path) -> None:
+    train(run_of(tiny, train={"keep_checkpoints": True}), tmp_path)
+    state = torch.load(tmp_path / "checkpoints/best.ckpt", weights_only=True)
+    assert state["state_dict"]
+
+
+def test_what_is_no_divergence_is_raised(tiny: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(*args: Any) -> None:
+        raise RuntimeError("out of memory")
+
+    monkeypatch.setattr(train_module, "_fit_and_test", broken)
+    with pytest.raises(RuntimeError, match="out of memory"):
+        train(run_of(tiny), tmp_path)
+    assert not (tmp_path / "result.json").exists()

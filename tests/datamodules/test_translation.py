@@ -1,0 +1,223 @@
+"""Real text from files: tiny ones, made here."""
+
+import gzip
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import sacrebleu
+
+from datamodules.base import TaskData
+from datamodules.errors import DataError
+from datamodules.translation import Translation, TranslationConfig
+from tests.datamodules.samples import write_corpus
+
+Make = Callable[..., TaskData[Any]]
+
+
+def _config(folder: Path, **changes: Any) -> TranslationConfig:
+    settings: dict[str, Any] = {"root": str(folder), "test": "test", "vocabulary": 90}
+    return TranslationConfig(**(settings | changes))
+
+
+def _ready(config: TranslationConfig, **changes: int) -> Translation:
+    data = Translation(config, **({"seed": 0, "steps": 5, "batch_size": 7} | changes))
+    data.setup()
+    return data
+
+
+def _training_pairs(data: Translation) -> set[tuple[str, str]]:
+    sources, targets = data.training_pairs()
+    source, target = data.source_vocabulary.decode, data.target_vocabulary.decode
+    return {(source(one.tolist()), target(other.tolist())) for one, other in zip(sources, targets, strict=True)}
+
+
+def _lines(path: Path) -> list[str]:
+    return path.read_text(encoding="utf-8").split("\n")[:-1]
+
+
+def test_pairs_are_the_lines_of_the_files(corpus: Path) -> None:
+    data = _ready(_config(corpus))
+    assert _training_pairs(data) == set(zip(_lines(corpus / "train.de"), _lines(corpus / "train.en"), strict=True))
+    for loaders, split in ((data.val_dataloader(), "val"), (data.test_dataloader(), "test")):
+        found = [pair for batch in loaders[0] for pair in zip(batch["sources"], batch["references"], strict=True)]
+        expected = list(zip(_lines(corpus / f"{split}.de"), _lines(corpus / f"{split}.en"), strict=True))
+        assert sorted(found) == sorted(expected)
+    assert data.notes == ("40 of 40 training pairs; left out: 0 with an empty side, 0 above 100 pieces",)
+
+
+def test_either_direction(corpus: Path) -> None:
+    there, back = _ready(_config(corpus)), _ready(_config(corpus, source="en", target="de"))
+    assert {(target, source) for source, target in _training_pairs(there)} == _training_pairs(back)
+
+
+def test_joint_and_separate_subwords(corpus: Path, cache: Path) -> None:
+    joint, separate = _ready(_config(corpus)), _ready(_config(corpus, subwords="separate", vocabulary=70))
+    assert (joint.shared_vocabulary, joint.input_sizes, joint.output_size) == (True, (90,), 90)
+    assert (separate.shared_vocabulary, separate.input_sizes, separate.output_size) == (False, (70,), 70)
+    assert _training_pairs(joint) == _training_pairs(separate)
+    assert len(list((cache / "subwords").glob("*.model"))) == 3
+
+
+def test_subwords_are_learned_from_the_training_text_alone(corpus: Path) -> None:
+    before = _ready(_config(corpus)).target_vocabulary.encode(["two old dogs run"])[0].tolist()
+    (corpus / "test.en").write_text("xylophone xylophone\n" * 11)
+    data = _ready(_config(corpus))
+    assert data.target_vocabulary.encode(["two old dogs run"])[0].tolist() == before
+    assert 3 in data.target_vocabulary.encode(["xylophone"])[0]
+
+
+def test_references_keep_what_the_vocabulary_lacks(corpus: Path) -> None:
+    lines = ["  <unk> 漢字 & ▁he@@ llo  ", *_lines(corpus / "test.en")[1:]]
+    (corpus / "test.en").write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+    data = _ready(_config(corpus))
+    references = [text for batch in data.test_dataloader()[0] for text in batch["references"]]
+    assert "<unk> 漢字 & ▁he@@ llo" in references
+    assert len(references) == 11
+
+
+def test_hypotheses_score_as_plain_text(corpus: Path) -> None:
+    """The right ids, turned to text, have BLEU 100 against the original lines, in every batch order."""
+    data = _ready(_config(corpus))
+    hypotheses, references = [], []
+    for batch in data.test_dataloader()[0]:
+        hypotheses += [data.detokenise([token for token in row if token >= 0]) for row in batch["targets"].tolist()]
+        references += batch["references"]
+    assert not any("▁" in text or "⁇" in text or "</s>" in text for text in hypotheses)
+    assert sacrebleu.corpus_bleu(hypotheses, [references]).score == pytest.approx(100)
+
+
+def _spoil(corpus: Path, split: str) -> None:
+    """Line 1 without a target, line 2 without a source, line 3 very long, in both senses of the word line."""
+    source, target = _lines(corpus / f"{split}.de"), _lines(corpus / f"{split}.en")
+    source[1], target[0] = "  ", ""
+    source[2] = "haus " * 200
+    (corpus / f"{split}.de").write_text("".join(f"{line}\n" for line in source), encoding="utf-8")
+    (corpus / f"{split}.en").write_text("".join(f"{line}\n" for line in target), encoding="utf-8")
+
+
+def test_empty_and_long_pairs_are_left_out_of_training_and_counted(corpus: Path) -> None:
+    whole = _training_pairs(_ready(_config(corpus)))
+    _spoil(corpus, "train")
+    data = _ready(_config(corpus))
+    assert data.notes == ("37 of 40 training pairs; left out: 2 with an empty side, 1 above 100 pieces",)
+    assert _training_pairs(data) < whole
+
+
+def test_no_line_of_validation_and_test_is_left_out(corpus: Path) -> None:
+    _spoil(corpus, "val")
+    _spoil(corpus, "test")
+    data = _ready(_config(corpus, max_length=20))
+    for loaders, split, number in ((data.val_dataloader(), "val", 7), (data.test_dataloader(), "test", 11)):
+        batches = list(loaders[0])
+        references = [text for batch in batches for text in batch["references"]]
+        assert sorted(references) == sorted(line.strip() for line in _lines(corpus / f"{split}.en"))
+        assert len(references) == number
+        assert all(batch["source_real"].any(1).all() and (batch["targets"] >= 0).any(1).all() for batch in batches)
+        assert max(batch["source"].shape[1] for batch in batches) > 200
+
+
+def test_nothing_left_to_train_on(corpus: Path) -> None:
+    with pytest.raises(DataError) as caught:
+        _ready(_config(corpus, max_length=1))
+    assert str(caught.value) == (
+        f"{corpus}/train.de: no training pair of 40 is left; left out: 0 with an empty side, 40 above 1 pieces"
+    )
+
+
+def test_limits_give_sets_within_sets_and_the_same_subwords(corpus: Path) -> None:
+    whole, half, few = (_ready(_config(corpus, limit=limit)) for limit in (None, 20, 5))
+    assert _training_pairs(few) < _training_pairs(half) < _training_pairs(whole)
+    assert (len(few.training_pairs()[0]), len(half.training_pairs()[0])) == (5, 20)
+    assert few.notes == ("5 of 40 training pairs; left out: 0 with an empty side, 0 above 100 pieces",)
+    text = ["two old dogs run"]
+    assert few.target_vocabulary.encode(text)[0].tolist() == whole.target_vocabulary.encode(text)[0].tolist()
+    moved = _ready(_config(corpus, limit=5, data_seed=1))
+    assert _training_pairs(moved) != _training_pairs(few)
+
+
+def test_explicit_files(corpus: Path, tmp_path: Path) -> None:
+    source = shutil.move(corpus / "train.de", tmp_path / "mine.txt")
+    target = shutil.move(corpus / "train.en", tmp_path / "yours.txt")
+    data = _ready(_config(corpus, train_files=(str(source), str(target))))
+    assert len(_training_pairs(data)) == 40
+    elsewhere = TranslationConfig(
+        train_files=(str(source), str(target)),
+        validation_files=(str(corpus / "val.de"), str(corpus / "val.en")),
+        test_files=(str(corpus / "test.de"), str(corpus / "test.en")),
+        vocabulary=90,
+    )
+    assert Translation.fingerprint(elsewhere) == Translation.fingerprint(data.config)
+
+
+def test_the_corpus_is_found_by_name(corpus: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ABLATIONS_DATA", str(corpus.parent))
+    named = _config(corpus, root="", corpus="corpus")
+    assert Translation.fingerprint(named) == Translation.fingerprint(_config(corpus))
+    monkeypatch.delenv("ABLATIONS_DATA")
+    with pytest.raises(DataError) as caught:
+        Translation.fingerprint(TranslationConfig())
+    assert str(caught.value) == (
+        "root='': must be the folder of the text files, or set ABLATIONS_DATA to the folder that holds multi30k"
+    )
+
+
+def test_the_fingerprint_follows_the_text_and_not_where_it_lies(corpus: Path, tmp_path: Path) -> None:
+    first = Translation.fingerprint(_config(corpus))
+    moved = write_corpus(tmp_path / "moved")
+    (moved / "val.de").rename(moved / "dev.de")
+    (moved / "val.en").rename(moved / "dev.en")
+    (moved / "train.en.gz").write_bytes(gzip.compress((moved / "train.en").read_bytes()))
+    (moved / "train.en").unlink()
+    assert Translation.fingerprint(_config(moved, validation="dev")) == first
+    assert Translation.fingerprint(_config(corpus, vocabulary=91)) != first
+    assert Translation.fingerprint(_config(corpus, subwords="separate")) != first
+    assert Translation.fingerprint(_config(corpus, source="en", target="de")) != first
+    for name in ("train.de", "train.en", "val.de", "val.en", "test.de", "test.en"):
+        text = (corpus / name).read_bytes()
+        (corpus / name).write_bytes(text + b"!")
+        assert Translation.fingerprint(_config(corpus)) != first
+        (corpus / name).write_bytes(text)
+    assert Translation.fingerprint(_config(corpus)) == first
+
+
+@pytest.mark.parametrize(
+    ("spoil", "message"),
+    [
+        (lambda folder: shutil.rmtree(folder), "{folder}: no such folder"),
+        (lambda folder: (folder / "val.en").unlink(), "{folder}/val.en: no such file, packed (.gz) or not"),
+        (lambda folder: (folder / "test.de").write_bytes(b""), "{folder}/test.de: the file is empty"),
+        (lambda folder: (folder / "val.de").write_bytes(b"a\nb\xff\n"), "{folder}/val.de:2: not UTF-8 (byte 0xff)"),
+        (
+            lambda folder: (folder / "test.en").write_bytes(b"one\ntwo\n"),
+            "{folder}/test.de has 11 lines, {folder}/test.en has 2: must be the same number",
+        ),
+    ],
+)
+def test_bad_files_of_any_split_stop_the_setup(corpus: Path, spoil: Callable[[Path], object], message: str) -> None:
+    spoil(corpus)
+    with pytest.raises(DataError) as caught:
+        _ready(_config(corpus))
+    assert str(caught.value) == message.format(folder=corpus)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"subwords": "words"}, "subwords='words': choose from joint, separate"),
+        ({"vocabulary": 4}, "vocabulary=4: must be an integer of at least 5"),
+        ({"max_length": 0}, "max_length=0: must be an integer of at least 1"),
+        ({"limit": 0}, "limit=0: must be an integer of at least 1"),
+        ({"train_files": ("a",)}, "train_files=('a',): must be two paths, source and target"),
+        (
+            {"test_files": ("a", "b"), "test": "c"},
+            "test='c': has no effect with test_files, leave it at 'test_2016_flickr'",
+        ),
+    ],
+)
+def test_wrong_settings_are_refused(changes: dict[str, Any], message: str) -> None:
+    with pytest.raises(DataError) as caught:
+        TranslationConfig(**changes)
+    assert str(caught.value) == message

@@ -1,0 +1,67 @@
+from typing import Any
+
+import pytest
+
+from models.build import ARCHITECTURES, build_model, check
+from models.config import RECURRENT, TRANSFORMERS, ConfigError, Kind, ModelConfig, TaskShape
+from models.recurrent import RecurrentSequenceModel, RecurrentTranslator
+from models.transformer import TransformerSequenceModel, TransformerTranslator
+
+SHAPES: dict[Kind, TaskShape] = {
+    "next-token": TaskShape(kind="next-token", input_sizes=(7,), output_size=7),
+    "tagging": TaskShape(kind="tagging", input_sizes=(7,), output_size=3),
+    "translation": TaskShape(kind="translation", input_sizes=(7,), output_size=5, start=1, end=2),
+}
+
+REFUSED: list[tuple[Kind, dict[str, Any], str]] = [
+    (
+        "next-token",
+        {"architecture": "encoder"},
+        "architecture='encoder': sees the token to predict, next-token takes decoder, rnn, lstm, gru",
+    ),
+    ("next-token", {"architecture": "encoder-decoder"}, "architecture='encoder-decoder': reads a source, next-token"),
+    ("tagging", {"architecture": "encoder-decoder"}, "architecture='encoder-decoder': reads a source, tagging takes"),
+    ("translation", {"architecture": "decoder"}, "architecture='decoder': reads no source, translation takes encoder-"),
+    ("translation", {"architecture": "encoder"}, "architecture='encoder': produces no sentence, translation takes"),
+    ("tagging", {"tie_embeddings": True}, "tie_embeddings=True: needs a task whose input and output share one vocab"),
+    (
+        "translation",
+        {"architecture": "encoder-decoder", "tie_embeddings": True},
+        "tie_embeddings=True: needs a task whose input and output share one vocabulary",
+    ),
+    ("tagging", {"architecture": "lstm", "bidirectional": False}, "bidirectional=False: tagging has no encoder"),
+    ("next-token", {"architecture": "gru", "bidirectional": False}, "bidirectional=False: next-token has no encoder"),
+    (
+        "tagging",
+        {"architecture": "lstm", "cross_attention": "dot", "input_feeding": True},
+        "input_feeding=True: only for translation, a model for tagging reads no source",
+    ),
+]
+
+
+@pytest.mark.parametrize(("kind", "changes", "message"), REFUSED, ids=lambda part: str(part)[:50])
+def test_a_configuration_that_does_not_suit_the_task_is_refused(
+    kind: Kind, changes: dict[str, Any], message: str
+) -> None:
+    config = ModelConfig(**changes)
+    for refuse in (lambda: check(config, SHAPES[kind]), lambda: build_model(config, SHAPES[kind], 0)):
+        with pytest.raises(ConfigError) as refusal:
+            refuse()
+        assert str(refusal.value).startswith(message)
+
+
+@pytest.mark.parametrize("architecture", [*TRANSFORMERS, *RECURRENT])
+@pytest.mark.parametrize("kind", SHAPES)
+def test_each_task_gets_the_model_of_its_architecture(kind: Kind, architecture: Any) -> None:
+    config = ModelConfig(architecture=architecture, d_model=8, n_layers=1)
+    if architecture not in ARCHITECTURES[kind]:
+        with pytest.raises(ConfigError, match=f"architecture='{architecture}'"):
+            build_model(config, SHAPES[kind], 0)
+        return
+    expected = {
+        (True, True): RecurrentTranslator,
+        (True, False): RecurrentSequenceModel,
+        (False, True): TransformerTranslator,
+        (False, False): TransformerSequenceModel,
+    }[architecture in RECURRENT, kind == "translation"]
+    assert type(build_model(config, SHAPES[kind], 0)) is expected

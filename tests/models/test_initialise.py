@@ -1,0 +1,143 @@
+import pytest
+import torch
+from torch import nn
+
+from models.build import build_model
+from models.config import RECURRENT, ModelConfig, TaskShape
+from models.initialise import initialise, seed_of
+from tests.models.variants import SHAPES, VARIANTS, built, small
+
+Weights = dict[str, torch.Tensor]
+
+
+def weights(config: ModelConfig, seed: int = 0) -> Weights:
+    return {name: parameter.detach() for name, parameter in built(config, seed).named_parameters()}
+
+
+def is_block_matrix(name: str, weight: torch.Tensor) -> bool:
+    return weight.dim() == 2 and ".layers." in name
+
+
+@pytest.mark.parametrize("name", [name for name in VARIANTS if "initialisation" not in name and "gain" not in name])
+def test_variants_share_every_weight_that_both_have(name: str) -> None:
+    config = VARIANTS[name]
+    base, variant = weights(small(config.architecture)), weights(config)
+    common = {key for key in base if key in variant and base[key].shape == variant[key].shape}
+    assert any(is_block_matrix(key, base[key]) for key in common) or config.d_head != 4
+    for key in common:
+        if "tie_embeddings" in name and "embedding" in key:
+            continue  # drawn from N(0, 1) instead of N(0, 1 / D)
+        if "d_ff" in name and key.endswith("output.bias"):
+            continue  # drawn from a range that depends on d_ff
+        assert torch.equal(base[key], variant[key]), key
+
+
+def test_decoder_and_encoder_of_one_task_share_their_weights() -> None:
+    shape = TaskShape(kind="tagging", input_sizes=(5,), output_size=3)
+    decoder, encoder = (build_model(small(name), shape, 0).state_dict() for name in ("decoder", "encoder"))
+    assert decoder.keys() == encoder.keys()
+    assert all(torch.equal(decoder[key], encoder[key]) for key in decoder)
+
+
+@pytest.mark.parametrize("architecture", SHAPES)
+def test_seeds_repeat_themselves_and_differ_from_one_another(architecture: str) -> None:
+    first, again, other = (weights(small(architecture), seed) for seed in (3, 3, 4))
+    for key, weight in first.items():
+        assert torch.equal(weight, again[key])
+        if weight.dim() == 2:
+            assert not torch.equal(weight, other[key])
+
+
+def test_the_global_random_state_neither_matters_nor_changes() -> None:
+    torch.manual_seed(1)
+    first = weights(small("encoder"))
+    torch.manual_seed(2)
+    expected = torch.rand(3)
+    torch.manual_seed(2)
+    model = built(small("encoder"))
+    state = torch.get_rng_state()
+    initialise(model, 0, small("encoder"))
+    assert torch.equal(torch.get_rng_state(), state)
+    assert all(torch.equal(first[key], value) for key, value in model.named_parameters())
+    torch.manual_seed(2)
+    assert torch.equal(torch.rand(3), expected)
+
+
+@pytest.mark.parametrize("architecture", SHAPES)
+def test_no_two_layers_start_equal_and_the_number_of_weights_grows_with_depth(architecture: str) -> None:
+    counts = []
+    for n_layers in (1, 2, 3):
+        found = weights(small(architecture, n_layers=n_layers))
+        matrices = [weight for weight in found.values() if weight.dim() == 2]
+        assert len({tuple(matrix.flatten().tolist()) for matrix in matrices}) == len(matrices)
+        counts.append(len(found))
+    assert counts[2] - counts[1] == counts[1] - counts[0] > 0
+
+
+def big(**changes: object) -> Weights:
+    return weights(small("encoder-decoder", **{"d_model": 120, "d_ff": 240, "tie_embeddings": False, **changes}))
+
+
+def test_the_default_is_torchs_own() -> None:
+    found = big()
+    for key, weight in found.items():
+        if is_block_matrix(key, weight):
+            assert float(weight.abs().max()) == pytest.approx(weight.shape[1] ** -0.5, rel=0.02)
+            assert float(weight.std()) == pytest.approx((3 * weight.shape[1]) ** -0.5, rel=0.05)
+
+
+def test_xavier_has_variance_2_over_fan_in_plus_fan_out() -> None:
+    for key, weight in big(initialisation="xavier").items():
+        if is_block_matrix(key, weight):
+            assert float(weight.std()) == pytest.approx((2 / sum(weight.shape)) ** 0.5, rel=0.05)
+
+
+def test_gpt2_has_deviation_002_and_less_at_the_end_of_each_branch() -> None:
+    for key, weight in big(initialisation="gpt2").items():
+        if is_block_matrix(key, weight):
+            n_branches = 1 if not key.endswith("output.weight") else 4 if key.startswith("encoder") else 6
+            assert float(weight.std()) == pytest.approx(0.02 / n_branches**0.5, rel=0.05)
+
+
+@pytest.mark.parametrize("initialisation", ["default", "xavier", "gpt2"])
+def test_gain_multiplies_the_matrices_of_the_blocks_and_nothing_else(initialisation: str) -> None:
+    plain, doubled = (
+        big(initialisation=initialisation, gain=gain, position="relative", norm="batch") for gain in (1.0, 2.0)
+    )
+    assert any(is_block_matrix(key, plain[key]) for key in plain)
+    for key, weight in plain.items():
+        assert torch.equal(doubled[key], weight * (2 if is_block_matrix(key, weight) else 1)), key
+
+
+@pytest.mark.parametrize("initialisation", ["xavier", "gpt2"])
+def test_a_scheme_changes_the_matrices_of_the_blocks_and_nothing_else(initialisation: str) -> None:
+    plain, drawn = big(position="learned"), big(position="learned", initialisation=initialisation)
+    assert {key for key in plain if not torch.equal(plain[key], drawn[key])} == {
+        key for key in plain if is_block_matrix(key, plain[key])
+    }
+
+
+@pytest.mark.parametrize("architecture", RECURRENT)
+def test_each_gate_of_a_recurrent_net_is_a_matrix_of_its_own_to_xavier(architecture: str) -> None:
+    shape = TaskShape(kind="tagging", input_sizes=(5,), output_size=3)
+    config = ModelConfig(architecture=architecture, d_model=90, initialisation="xavier")  # type: ignore[arg-type]
+    model = build_model(config, shape, 0)
+    hidden = [parameter for name, parameter in model.named_parameters() if "weight_hh" in name]
+    assert hidden
+    for matrix in hidden:
+        assert float(matrix.detach().std()) == pytest.approx((2 / 180) ** 0.5, rel=0.05)
+
+
+def test_a_module_that_cannot_draw_its_parameters_is_an_error() -> None:
+    class Raw(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.weight = nn.Parameter(torch.zeros(2))
+
+    with pytest.raises(TypeError, match=r"Raw owns the parameter 0\.weight but has no reset_parameters"):
+        initialise(nn.Sequential(Raw()), 0, small("encoder"))
+
+
+def test_the_seed_of_a_parameter_is_the_same_on_every_machine() -> None:
+    assert seed_of(0, "head.weight") == 15724409201142656386
+    assert len({seed_of(seed, name) for seed in range(9) for name in ("weight", "bias")}) == 18

@@ -1,0 +1,596 @@
+"""The LightningModules under a real Trainer: on stubs whose losses and translations are known, and on real models."""
+
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Self
+
+import lightning as L
+import pytest
+import torch
+import torch.nn.functional as F
+from lightning.pytorch.callbacks import ModelCheckpoint
+from lightning.pytorch.strategies import SingleDeviceStrategy
+from torch import Tensor, nn
+from torch.utils.data import DataLoader, Dataset
+
+from models.build import build_model
+from models.config import ModelConfig, TaskShape
+from models.evaluation import Contrast
+from models.lit import LIT, Diverged, LanguageModel, Module, Tagger, Translator
+from models.losses import Batch
+from models.metrics import corpus_bleu
+from models.optim import OptimConfig
+
+START, END, V = 1, 2, 13
+OPTIM = OptimConfig(steps=6, warmup=2, lr=0.1)
+TRANSLATION = TaskShape(
+    kind="translation", input_sizes=(V,), output_size=V, shared_vocabulary=True, start=START, end=END
+)
+TAGGING = TaskShape(kind="tagging", input_sizes=(V,), output_size=V)
+NEXT_TOKEN = TaskShape(kind="next-token", input_sizes=(V,), output_size=V)
+SENTENCES = ["the cat sat on the mat", "hello world this is nice", "we like green apples a lot"]
+REFERENCES = ["the cat sat on the mat", "hello world this was very nice", "they like red apples a lot"]
+
+
+class Batches(Dataset[Batch]):
+    """Item i is batch i."""
+
+    def __init__(self, batches: list[Batch]) -> None:
+        self.batches = batches
+
+    def __len__(self) -> int:
+        return len(self.batches)
+
+    def __getitem__(self, index: int) -> Batch:
+        return self.batches[index]
+
+
+def loader(batches: list[Batch]) -> DataLoader[Batch]:
+    return DataLoader(Batches(batches), batch_size=None)
+
+
+def trainer(steps: int = -1, **options: Any) -> L.Trainer:
+    quiet = {
+        "logger": False,
+        "enable_checkpointing": False,
+        "enable_progress_bar": False,
+        "enable_model_summary": False,
+    }
+    return L.Trainer(max_steps=steps, accelerator="cpu", **(quiet | {"log_every_n_steps": 1} | options))
+
+
+def fit(module: Module, batches: list[Batch], validation: list[Batch] | None = None, **options: Any) -> L.Trainer:
+    made = trainer(len(batches), **({"limit_val_batches": 0} if validation is None else {}), **options)
+    made.fit(module, loader(batches), loader(validation or []))
+    return made
+
+
+def validate(module: Module, *sets: list[Batch]) -> dict[str, float]:
+    """All logged values; over several loaders if there are several sets."""
+    made = trainer()
+    made.validate(module, [loader(batches) for batches in sets], verbose=False)
+    return {name: value.item() for name, value in made.callback_metrics.items()}
+
+
+class Losses(nn.Module):
+    """Two classes, and for input i the loss `losses[i]` on class 0: log(1 + exp(x)) with x = log(exp(loss) - 1)."""
+
+    def __init__(self, losses: list[float]) -> None:
+        super().__init__()
+        wrong = torch.tensor([math.log(math.expm1(loss)) for loss in losses])
+        self.register_buffer("table", torch.stack((torch.zeros(len(losses)), wrong), -1))
+
+    def forward(self, inputs: Tensor, real: Tensor | None) -> Tensor:
+        return self.get_buffer("table")[inputs]
+
+
+def asked(inputs: list[int], **more: Any) -> Batch:
+    """One sequence, with class 0 right everywhere."""
+    return {"inputs": torch.tensor([inputs]), "targets": torch.zeros(1, len(inputs), dtype=torch.int64), **more}
+
+
+# ----------------------------------------------------------------------------------------------- evaluation: sequences
+
+
+def test_loss_and_perplexity_are_of_the_epoch_not_means_of_batches() -> None:
+    module = LanguageModel(Losses([2.0, 5.0]), OPTIM)
+    values = validate(module, [asked([0, 0, 0]), asked([1])])
+    assert values == pytest.approx(
+        {"validation/loss": 2.75, "validation/perplexity": 15.6426, "validation/accuracy": 0.0}, rel=1e-5
+    )
+
+
+def test_ignored_targets_count_for_nothing() -> None:
+    ignored = asked([1, 1]) | {"targets": torch.full((1, 2), -100)}
+    values = validate(LanguageModel(Losses([2.0, 5.0]), OPTIM), [asked([0, 0]), ignored])
+    assert values["validation/loss"] == pytest.approx(2.0)
+    assert validate(LanguageModel(Losses([2.0, 5.0]), OPTIM), [ignored]) == {}
+
+
+def test_a_tagger_has_no_perplexity_and_an_infinite_one_is_infinite() -> None:
+    batches = [asked([0])]
+    assert set(validate(Tagger(Losses([2.0]), OPTIM), batches)) == {"validation/loss", "validation/accuracy"}
+    assert validate(LanguageModel(Losses([700.0]), OPTIM), batches)["validation/perplexity"] > 1e38
+
+
+def test_accuracy_by_distance_counts_asked_positions() -> None:
+    """Inputs 0 and 1 are answered rightly and wrongly."""
+    module = Tagger(Losses([0.1, 2.0]), OPTIM)
+    first = asked([0, 1, 0, 1], distance=torch.tensor([[8, 8, -1, 3]]))
+    second = asked([1, 0], distance=torch.tensor([[8, 3]]))
+    second["targets"][0, 0] = -100
+    values = validate(module, [first, second])
+    assert values["validation/accuracy"] == pytest.approx(3 / 5)
+    assert values["validation/accuracy@distance=8"] == 0.5
+    assert values["validation/accuracy@distance=3"] == 0.5
+    assert len([name for name in values if "@" in name]) == 2
+
+
+def test_an_extra_set_is_logged_under_its_coordinate_alone() -> None:
+    main, extra = [asked([0], distance=torch.tensor([[4]]))], [asked([1], coordinate="length=48")]
+    values = validate(LanguageModel(Losses([0.1, 5.0]), OPTIM), main, extra)
+    assert values == pytest.approx(
+        {
+            "validation/loss": 0.1,
+            "validation/perplexity": math.exp(0.1),
+            "validation/accuracy": 1.0,
+            "validation/accuracy@distance=4": 1.0,
+            "validation/loss@length=48": 5.0,
+            "validation/perplexity@length=48": math.exp(5),
+            "validation/accuracy@length=48": 0.0,
+        },
+        rel=1e-5,
+    )
+
+
+def test_evaluating_twice_or_in_another_order_gives_the_same() -> None:
+    module = Tagger(Losses([0.5, 2.0, 3.0]), OPTIM)
+    batches = [asked([0, 0, 1]), asked([2]), asked([1, 2])]
+    values = validate(module, batches)
+    assert validate(module, batches) == values
+    assert validate(module, batches[::-1]) == pytest.approx(values)
+
+
+def test_a_loss_that_is_not_a_number_is_shown() -> None:
+    module = Tagger(Losses([1.0]), OPTIM)
+    module.model.get_buffer("table")[0] = torch.nan
+    assert math.isnan(validate(module, [asked([0])])["validation/loss"])
+
+
+def test_test_and_validation_give_the_same_under_their_names() -> None:
+    module = LanguageModel(Losses([0.5, 2.0]), OPTIM)
+    batches = [asked([0, 1], distance=torch.tensor([[1, 2]])), asked([1], coordinate="length=48")]
+    made = trainer()
+    made.test(module, loader(batches), verbose=False)
+    tested = {name.replace("test/", "validation/"): value.item() for name, value in made.callback_metrics.items()}
+    assert tested == validate(module, batches)
+
+
+# -------------------------------------------------------------------------------------------- evaluation: translations
+
+
+@dataclass(frozen=True)
+class Said:
+    sentence: Tensor
+    length: int
+
+    def select(self, rows: Tensor) -> Self:
+        return type(self)(self.sentence[rows], self.length)
+
+
+class Phrasebook(nn.Module):
+    """Translates source [[i]] into words `sentences[i]`; word w of them all is token 3 + w. Teacher-forced: uniform."""
+
+    def __init__(self, sentences: list[str]) -> None:
+        super().__init__()
+        self.words = sorted({word for sentence in sentences for word in sentence.split()})
+        self.scripts = [[3 + self.words.index(word) for word in sentence.split()] for sentence in sentences]
+        self.size = 4 + len(self.words)
+
+    def forward(self, source: Tensor, real: Tensor, target: Tensor, target_real: Tensor) -> Tensor:
+        return torch.zeros(*target.shape, self.size)
+
+    def start(self, source: Tensor, source_real: Tensor | None) -> Said:
+        return Said(source[:, 0], 0)
+
+    def step(self, tokens: Tensor, state: Said) -> tuple[Tensor, Said]:
+        scripts = [self.scripts[sentence] for sentence in state.sentence.tolist()]
+        said = [script[state.length] if state.length < len(script) else END for script in scripts]
+        return F.one_hot(torch.tensor(said), self.size).float(), Said(state.sentence, state.length + 1)
+
+    def detokenise(self, tokens: list[int]) -> str:
+        return " ".join(self.words[token - 3] for token in tokens)
+
+
+def phrases(rows: range, references: list[str], **more: Any) -> Batch:
+    """Sentences `rows` of a phrasebook; their targets (one token and the end) matter to the loss alone."""
+    source = torch.tensor(rows)[:, None]
+    real = torch.ones_like(source, dtype=torch.bool).expand(-1, 2)
+    target = torch.tensor([[START, 3]]).expand(len(rows), -1)
+    texts = {"sources": [f"source {row}" for row in rows], "references": [references[row] for row in rows]}
+    targets = torch.tensor([[3, END]]).expand(len(rows), -1)
+    return {
+        "source": source.expand(-1, 2),
+        "source_real": real,
+        "target": target,
+        "target_real": real,
+        "targets": targets,
+        **texts,
+        **more,
+    }
+
+
+def interpreter(sentences: list[str]) -> Translator:
+    book = Phrasebook(sentences)
+    return Translator(book, OPTIM, TRANSLATION, book.detokenise)
+
+
+@pytest.mark.parametrize("size", [1, 2, 3])
+def test_bleu_is_of_the_corpus_whatever_the_batches(size: int) -> None:
+    module = interpreter(SENTENCES)
+    batches = [phrases(range(at, min(at + size, 3)), REFERENCES) for at in range(0, 3, size)]
+    values = validate(module, batches)
+    assert values["validation/bleu"] == pytest.approx(54.09, abs=0.005)
+    assert values["validation/loss"] == pytest.approx(math.log(Phrasebook(SENTENCES).size))
+    assert module.hypotheses == SENTENCES
+    assert module.references == REFERENCES
+    assert module.sources == ["source 0", "source 1", "source 2"]
+    assert module.signature is not None
+    assert module.signature.startswith("nrefs:1|case:mixed|eff:no|tok:13a|smooth:exp|version:")
+
+
+def test_an_empty_hypothesis_counts_and_nothing_but_empty_ones_is_zero() -> None:
+    fox = "the quick brown fox jumps over the lazy dog ."
+    references = [fox, "hello there my friend ."]
+    batch = phrases(range(2), references)
+    assert validate(interpreter([fox, ""]), [batch])["validation/bleu"] == pytest.approx(60.65, abs=0.005)
+    assert validate(interpreter(["", ""]), [batch])["validation/bleu"] == 0.0
+
+
+def test_references_stay_the_original_text() -> None:
+    """The reference has words, double spaces and marks that no vocabulary of the model has."""
+    references = ["a  Zyzzyva@@ ate <unk> ?"]
+    module = interpreter(["a b c d e"])
+    validate(module, [phrases(range(1), references)])
+    assert module.references == references
+
+
+def test_unequal_numbers_of_sentences_are_an_error() -> None:
+    batch = phrases(range(3), REFERENCES)
+    batch["references"] = REFERENCES[:2]
+    with pytest.raises(ValueError, match="3 hypotheses but 2 references"):
+        validate(interpreter(SENTENCES), [batch])
+
+
+def test_an_extra_set_of_sentences_has_its_own_bleu() -> None:
+    module = interpreter(SENTENCES)
+    main, extra = [phrases(range(1), REFERENCES)], [phrases(range(1, 3), REFERENCES, coordinate="domain=news")]
+    values = validate(module, main, extra)
+    expected = corpus_bleu(SENTENCES[1:], REFERENCES[1:])
+    assert expected is not None
+    assert values["validation/bleu"] == pytest.approx(100.0)
+    assert values["validation/bleu@domain=news"] == pytest.approx(expected.score)
+    assert module.hypotheses == SENTENCES[:1]
+
+
+def test_sentences_of_one_evaluation_do_not_reach_the_next() -> None:
+    module = interpreter(SENTENCES)
+    validate(module, [phrases(range(3), REFERENCES)])
+    validate(module, [phrases(range(1), REFERENCES)])
+    assert module.hypotheses == SENTENCES[:1]
+
+
+class Bigram(nn.Module):
+    """Probability of a token given the one before, from a table; the source says nothing."""
+
+    def __init__(self, probabilities: list[list[float]]) -> None:
+        super().__init__()
+        self.register_buffer("table", torch.tensor(probabilities).log())
+
+    def forward(self, source: Tensor, real: Tensor, target: Tensor, target_real: Tensor) -> Tensor:
+        return self.get_buffer("table")[target]
+
+
+def contrast(right: list[int], wrong: list[int], distance: int, **more: Any) -> Batch:
+    batch: Batch = {"source": torch.tensor([[0]]), "source_real": torch.tensor([[True]])}
+    for name, tokens in {"target": right, "wrong": wrong}.items():
+        batch[name] = torch.tensor([[*tokens[:-1], 0]])  # padded by one
+        batch[f"{name}_real"] = torch.tensor([[True] * (len(tokens) - 1) + [False]])
+    batch["targets"], batch["wrong_targets"] = torch.tensor([[*right[1:], -100]]), torch.tensor([[*wrong[1:], -100]])
+    return batch | {"distance": torch.tensor([distance]), "category": ["noun"]} | more
+
+
+def test_a_contrast_is_won_by_the_likelier_whole_sentence() -> None:
+    """From 0: tokens 1, 2, 3 at 0.5, 0.4, 0.1; from 1: 3 at 0.2; from 2: 3 at 0.9."""
+    model = Bigram([[0.0, 0.5, 0.4, 0.1], [0.4, 0.2, 0.2, 0.2], [0.1, 0.0, 0.0, 0.9], [0.25] * 4])
+    module = Translator(model, OPTIM, TRANSLATION, str)
+    items = [
+        contrast([0, 2, 3], [0, 1, 3], distance=5),  # 0.36 against 0.1, though 1 is likelier than 2
+        contrast([0, 3], [0, 1], distance=5),  # 0.1 against 0.5
+        contrast([0, 1, 2], [0, 1, 3], distance=1),  # a tie is not right
+        contrast([0, 2], [0, 3], distance=9, coordinate="length=48"),
+    ]
+    values = validate(module, items)
+    assert values == pytest.approx(
+        {
+            "validation/accuracy": 1 / 3,
+            "validation/accuracy@distance=5": 0.5,
+            "validation/accuracy@distance=1": 0.0,
+            "validation/accuracy@length=48": 1.0,
+        }
+    )
+    assert [item.distance for item in module.contrasts] == [5, 5, 1, 9]
+    assert module.contrasts[0].right == pytest.approx(math.log(0.36))
+    assert module.contrasts[0].wrong == pytest.approx(math.log(0.1))
+    assert module.contrasts[0] == Contrast(5, "noun", module.contrasts[0].right, module.contrasts[0].wrong)
+    assert module.hypotheses == []
+    assert module.signature is None
+
+
+# ------------------------------------------------------------------------------------------------------------ training
+
+
+class Weights(nn.Module):
+    """Logits straight from a table of parameters."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        torch.manual_seed(0)
+        self.table = nn.Parameter(torch.randn(V, V))
+
+    def forward(self, inputs: Tensor, real: Tensor | None) -> Tensor:
+        return self.table[inputs]
+
+
+def tags(seed: int, n_sequences: int = 3) -> Batch:
+    """Each position asks for its own token plus one."""
+    inputs = torch.randint(V, (n_sequences, 5), generator=torch.Generator().manual_seed(seed))
+    return {"inputs": inputs, "targets": (inputs + 1) % V}
+
+
+class Log(L.Callback):
+    """What each training step logs and does."""
+
+    def __init__(self) -> None:
+        self.rows: list[dict[str, float]] = []
+        self.gradients: list[float] = []
+
+    def on_train_batch_end(self, trainer: L.Trainer, *_: Any) -> None:
+        self.rows.append({name: value.item() for name, value in trainer.callback_metrics.items()})
+
+    def on_before_optimizer_step(self, trainer: L.Trainer, module: L.LightningModule, *_: Any) -> None:
+        norms = [parameter.grad.norm() for parameter in module.parameters() if parameter.grad is not None]
+        self.gradients.append(torch.stack(norms).norm().item())
+
+
+def test_the_rate_moves_with_every_optimiser_step() -> None:
+    log = Log()
+    fit(Tagger(Weights(), OPTIM), [tags(i) for i in range(6)], callbacks=[log])
+    rates = [row["train/lr"] for row in log.rows]
+    assert rates == pytest.approx([OPTIM.lr * OPTIM.factor(step) for step in range(1, 7)], rel=1e-5, abs=1e-9)
+    assert len(set(rates)) >= 5
+
+
+def test_only_step_makes_a_loss(monkeypatch: pytest.MonkeyPatch) -> None:
+    made: list[str] = []
+    original = Module.step
+
+    def counted(self: Module, batch: Batch) -> Any:
+        made.append("train" if self.training else "evaluation")
+        return original(self, batch)
+
+    def unexpected(*_: Any, **__: Any) -> Any:
+        raise AssertionError("a loss outside of step")
+
+    monkeypatch.setattr(Module, "step", counted)
+    module = Tagger(Weights(), OPTIM)
+    made_trainer = fit(module, [tags(i) for i in range(4)], [tags(9)], num_sanity_val_steps=0)
+    made_trainer.test(module, loader([tags(8), tags(9)]), verbose=False)
+    assert made == ["train"] * 4 + ["evaluation"] * 3
+    monkeypatch.setattr("models.lit.token_loss", unexpected)
+    with pytest.raises(AssertionError, match="outside"):
+        original(module, tags(1))
+
+
+def test_the_smoothed_loss_is_minimised_and_the_plain_one_is_logged() -> None:
+    optim = OptimConfig(steps=1, warmup=1, label_smoothing=0.3, clip=0)
+    module, log, batch = Tagger(Weights(), optim), Log(), tags(0)
+    logits = module.model(batch["inputs"], None).flatten(0, 1)
+    plain = F.cross_entropy(logits, batch["targets"].flatten())
+    smoothed = F.cross_entropy(logits, batch["targets"].flatten(), label_smoothing=0.3)
+    (expected,) = torch.autograd.grad(smoothed, module.model.get_parameter("table"))
+    assert validate(module, [batch])["validation/loss"] == pytest.approx(plain.item())
+    fit(module, [batch], callbacks=[log])
+    assert log.rows[0]["train/loss"] == pytest.approx(plain.item())
+    assert log.gradients[0] == pytest.approx(expected.norm().item(), rel=1e-5)
+
+
+def test_train_loss_is_the_mean_over_all_tokens_since_the_last_time() -> None:
+    batches = [tags(i, n_sequences=1 + i) for i in range(4)]
+    module, log = Tagger(Weights(), OptimConfig(steps=4, lr=1e-12)), Log()
+    losses = [validate(module, [batch])["validation/loss"] for batch in batches]
+    fit(module, batches, callbacks=[log], log_every_n_steps=2)
+    logged = [row["train/loss"] for row in log.rows[1::2]]
+    assert logged == pytest.approx([(losses[0] + 2 * losses[1]) / 3, (3 * losses[2] + 4 * losses[3]) / 7], rel=1e-5)
+
+
+@pytest.mark.parametrize("clip", [0.0, 0.01])
+def test_the_gradient_is_clipped_to_the_configured_norm(clip: float, monkeypatch: pytest.MonkeyPatch) -> None:
+    log = Log()
+    module = Tagger(Weights(), OptimConfig(steps=2, clip=clip))
+    seen: list[float] = []
+    original = module.configure_gradient_clipping
+
+    def clipping(*arguments: Any, **named: Any) -> None:
+        original(*arguments, **named)
+        gradient = module.model.get_parameter("table").grad
+        assert gradient is not None
+        seen.append(gradient.norm().item())
+
+    monkeypatch.setattr(module, "configure_gradient_clipping", clipping)
+    fit(module, [tags(0), tags(1)], callbacks=[log])
+    assert min(log.gradients) > 0.05  # before clipping
+    assert seen == pytest.approx([clip] * 2 if clip else log.gradients, rel=1e-3)
+
+
+def test_a_loss_that_is_not_finite_stops_at_its_step() -> None:
+    class Breaks(Weights):
+        def forward(self, inputs: Tensor, real: Tensor | None) -> Tensor:
+            return super().forward(inputs, real) * (torch.inf if (inputs == 0).all() else 1.0)
+
+    bad = {"inputs": torch.zeros(1, 2).long(), "targets": torch.ones(1, 2).long()}
+    with pytest.raises(Diverged, match="not finite at step 3") as error:
+        fit(Tagger(Breaks(), OPTIM), [tags(0), tags(1), bad, tags(2)])
+    assert error.value.step == 3
+
+
+def test_a_batch_without_targets_changes_no_weight_and_logs_no_nan() -> None:
+    module, log = Tagger(Weights(), OptimConfig(steps=2, weight_decay=0.0)), Log()
+    before = module.model.get_parameter("table").clone()
+    empty = tags(0) | {"targets": torch.full((3, 5), -100)}
+    fit(module, [empty, empty], callbacks=[log])
+    torch.testing.assert_close(module.model.get_parameter("table"), before, rtol=0, atol=0)
+    assert set(log.rows[-1]) == {"train/lr"}
+
+
+def test_each_device_weighs_its_tokens_by_the_mean_of_all(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two devices with 15 and 45 tokens, whose gradients are averaged: a device divides its sum by 30."""
+    gradients = []
+    for other in (15, 45):
+
+        def reduce(_: Any, tokens: Tensor, reduce_op: str, other: int = other) -> Tensor:
+            return (tokens + other) / 2
+
+        monkeypatch.setattr(SingleDeviceStrategy, "reduce", reduce)
+        log = Log()
+        fit(Tagger(Weights(), OPTIM), [tags(0)], callbacks=[log])
+        gradients += log.gradients
+    assert gradients[1] == pytest.approx(gradients[0] / 2)
+
+
+# --------------------------------------------------------------------------------------------------------- real models
+
+
+def pairs(seed: int, size: int = 5, text: bool = False) -> Batch:
+    """A sentence and itself; lengths 2 to 4."""
+    generator = torch.Generator().manual_seed(seed)
+    lengths = torch.randint(2, 5, (size, 1), generator=generator)
+    source = torch.randint(3, V, (size, 4), generator=generator)
+    source_real, real = torch.arange(4) < lengths, torch.arange(5) < lengths + 1
+    target = torch.cat((torch.full((size, 1), START), source), 1)
+    targets = torch.cat((source, torch.zeros(size, 1).long()), 1).scatter(1, lengths, END).masked_fill(~real, -100)
+    batch = {"source": source, "source_real": source_real, "target": target, "target_real": real, "targets": targets}
+    texts = [words(row[:length].tolist()) for row, length in zip(source, lengths[:, 0], strict=True)]
+    return batch | ({"sources": texts, "references": texts} if text else {})
+
+
+def words(tokens: list[int]) -> str:
+    return " ".join(f"w{token}" for token in tokens)
+
+
+def next_tokens(seed: int) -> Batch:
+    tokens = torch.randint(V, (3, 1), generator=torch.Generator().manual_seed(seed)) + torch.arange(7)
+    return {"inputs": tokens[:, :-1] % V, "targets": tokens[:, 1:] % V}
+
+
+def real_modules() -> Iterator[tuple[str, Callable[[], Module], Callable[[int], Batch]]]:
+    def sequence(kind: Any, shape: TaskShape, architecture: Any) -> Callable[[], Module]:
+        config = ModelConfig(architecture=architecture, d_model=12)
+        return lambda: LIT[kind](build_model(config, shape, seed=0), OptimConfig(steps=30, warmup=5, lr=0.02))  # type: ignore[call-arg]
+
+    def translator(architecture: Any) -> Callable[[], Module]:
+        config = ModelConfig(architecture=architecture, d_model=12)
+        optim = OptimConfig(steps=30, warmup=5, lr=0.02)
+        return lambda: Translator(build_model(config, TRANSLATION, seed=0), optim, TRANSLATION, words)
+
+    for architecture in ("decoder", "lstm"):
+        yield f"language model, {architecture}", sequence("next-token", NEXT_TOKEN, architecture), next_tokens
+    for architecture in ("encoder", "decoder", "gru"):
+        yield f"tagger, {architecture}", sequence("tagging", TAGGING, architecture), tags
+    for architecture in ("encoder-decoder", "rnn"):
+        yield f"translator, {architecture}", translator(architecture), pairs
+
+
+REAL = {name: (module, batch) for name, module, batch in real_modules()}
+
+
+@pytest.mark.parametrize("name", REAL)
+def test_training_lowers_the_loss(name: str) -> None:
+    make, batch = REAL[name]
+    log = Log()
+    fit(make(), [batch(i % 3) for i in range(30)], callbacks=[log])
+    losses = [row["train/loss"] for row in log.rows]
+    assert losses[0] > 0.7 * math.log(V)
+    assert sum(losses[-3:]) < 0.8 * sum(losses[:3])
+
+
+@pytest.mark.parametrize(
+    "parts", [{"architecture": "encoder-decoder"}, {"architecture": "gru", "cross_attention": "dot"}]
+)
+def test_a_trained_translator_translates(parts: dict[str, Any]) -> None:
+    config = ModelConfig(d_model=32, n_layers=1, dropout=0.1, **parts)
+    optim = OptimConfig(steps=250, warmup=20, lr=0.01, label_smoothing=0.1)
+    module = Translator(build_model(config, TRANSLATION, seed=0), optim, TRANSLATION, words)
+    held_out = [pairs(1000 + i, text=True) for i in range(4)]
+    untrained = validate(module, held_out)
+    made = fit(module, [pairs(i, size=24) for i in range(250)], held_out, log_every_n_steps=50)
+    after = {name: value.item() for name, value in made.callback_metrics.items() if name.startswith("validation")}
+    assert untrained["validation/bleu"] < 5
+    assert after["validation/bleu"] > 60
+    assert after["validation/loss"] < 0.5 * untrained["validation/loss"]
+    expected = corpus_bleu(module.hypotheses, module.references)
+    assert expected is not None
+    assert after["validation/bleu"] == pytest.approx(expected.score)
+    assert validate(module, held_out) == after  # the sentences of one checkpoint score alike, during training and later
+
+
+def test_a_checkpoint_is_read_by_the_safe_loader_and_gives_the_same_module(tmp_path: Path) -> None:
+    make, batch = REAL["language model, lstm"]
+    module = make()
+    saver = ModelCheckpoint(dirpath=tmp_path, save_last=True)
+    fit(module, [batch(i) for i in range(3)], [batch(9)], callbacks=[saver], enable_checkpointing=True)
+    state = torch.load(tmp_path / "last.ckpt", weights_only=True)
+    weights = {f"model.{name}" for name in module.model.state_dict()}
+    assert set(state["state_dict"]) == {*weights, "train_loss.total", "train_loss.count"}
+    other = make()
+    other.load_state_dict(state["state_dict"])
+    assert validate(other, [batch(9)]) == validate(module, [batch(9)])
+
+
+def test_a_resumed_run_logs_the_loss_and_takes_the_step_of_a_whole_one(tmp_path: Path) -> None:
+    """Stopped after the third of four steps, in the middle of what a logged loss is the mean of."""
+    make, batch = REAL["tagger, gru"]
+    batches, options = loader([batch(i) for i in range(3)]), {"limit_val_batches": 0, "log_every_n_steps": 2}
+    whole, log = make(), Log()
+    trainer(4, callbacks=[log], **options).fit(whole, batches, loader([]))
+    stopped = trainer(3, **options)
+    stopped.fit(make(), batches, loader([]))
+    stopped.save_checkpoint(tmp_path / "third.ckpt")
+    module, resumed = make(), Log()
+    made = trainer(4, callbacks=[resumed], **options)
+    made.fit(module, batches, loader([]), ckpt_path=str(tmp_path / "third.ckpt"), weights_only=True)
+    assert resumed.rows == log.rows[3:]
+    assert set(resumed.rows[0]) == {"train/loss", "train/lr"}
+    for name, value in whole.model.state_dict().items():
+        assert torch.equal(module.model.state_dict()[name], value)
+
+
+def test_the_best_checkpoint_ignores_losses_that_are_not_numbers(tmp_path: Path) -> None:
+    """Validation losses NaN, 2, 1, 3: the third is best."""
+
+    class Told(Tagger):
+        def results(self) -> dict[str, float]:
+            return {"loss": [math.nan, 2.0, 1.0, 3.0][self.global_step // 2 - 1]}
+
+    saver = ModelCheckpoint(dirpath=tmp_path, monitor="validation/loss", filename="{step}")
+    module = Told(Weights(), OPTIM)
+    options: dict[str, Any] = {"val_check_interval": 2, "num_sanity_val_steps": 0, "enable_checkpointing": True}
+    fit(module, [tags(i) for i in range(8)], [tags(9)], callbacks=[saver], **options)
+    assert saver.best_model_path.endswith("step=6.ckpt")
+
+
+def test_each_kind_of_task_has_its_module() -> None:
+    kinds = {"next-token": LanguageModel, "tagging": Tagger, "translation": Translator}
+    assert kinds == LIT

@@ -1,0 +1,107 @@
+"""Tables as text."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from reports.experiment import Experiment
+from reports.grids import Grid, changes_grid, effects_grid, others_grid, settings_grid, variants_grid
+from reports.rows import read_study
+from reports.table import make_tables
+
+Maker = Callable[..., Any]
+
+
+def experiment(folder: Path, name: str) -> Experiment:
+    return Experiment(make_tables(read_study(folder)), name)
+
+
+def column(grid: Grid, name: str) -> dict[str, tuple[str, str]]:
+    """Text and note of a column by the first cell of each row."""
+    at = grid.columns.index(name)
+    return {row[0].text: (row[at].text, row[at].note) for row in grid.rows}
+
+
+def test_the_table_of_variants_has_every_headline_number_with_its_change(quick: Path) -> None:
+    grid = variants_grid(experiment(quick, "german"))
+    assert grid.columns == [
+        *("Variant", "Loss", "BLEU", "Accuracy", "Long-range accuracy"),
+        *("Parameters", "Training FLOPs", "Seconds", "Tokens/s", "Seeds"),
+    ]
+    assert column(grid, "Variant")["no-mask"][1] == "model.decoder_mask: none"
+    assert column(grid, "BLEU")["base"][1] == ""
+    text, note = column(grid, "BLEU")["no-mask"]
+    assert 3 < float(text) < 9
+    assert note.startswith("−9")
+    assert column(grid, "Parameters")["lstm"] == ("256 k", "−11 %")
+    assert column(grid, "Parameters")["one-head"] == ("287 k", "")
+    assert set(column(grid, "Seeds").values()) == {("3 of 3", "")}
+
+
+def test_only_what_exists_has_a_column_and_missing_seeds_show(make: Maker) -> None:
+    study = make()
+    study.experiment("e", {"x": {"model.norm": "none"}}, headline=["accuracy", "loss", "bleu"])
+    for seed in study.seeds:
+        study.run("e", "base", seed, [("test", "loss", "", 0.5)], cost={"training_flops": None})
+    study.run("e", "x", 0, [("test", "loss", "", 0.7)], cost={"training_flops": None})
+    study.run("e", "x", 1, [("test", "loss", "", None)], status="diverged", reason="not finite")
+    study.run("e", "x", 2, [("test", "bleu", "", None), ("probe", "rank", "", 3.0)])
+    grid = variants_grid(experiment(study.write(), "e"))
+    assert grid.columns == ["Variant", "Loss", "Parameters", "Training FLOPs", "Seconds", "Tokens/s", "Seeds"]
+    assert column(grid, "Loss")["x"] == ("0.700", "+0.200, n = 1")
+    assert column(grid, "Seeds")["x"] == ("2 of 3, 1 diverged", "")
+
+
+def test_every_effect_has_both_intervals_and_what_the_pairing_is_worth(quick: Path) -> None:
+    grid = effects_grid(experiment(quick, "german"))
+    assert grid is not None
+    assert len(grid.rows) == 4 * 8
+    assert [row[0].text for row in grid.rows[::8]] == ["Loss", "BLEU", "Accuracy", "Long-range accuracy"]
+    assert all(" to " in cell.text for row in grid.rows for cell in row[3:5])
+    assert all(row[5].text.lstrip("−").replace(".", "").isdigit() for row in grid.rows)
+
+
+def test_values_that_no_figure_shows_have_a_table(make: Maker) -> None:
+    study = make(seeds=(0, 1))
+    study.experiment("e", {"x": {"model.norm": "none"}}, headline=["loss"])
+    for seed in study.seeds:
+        values = [("test", "loss", "", 0.5), ("test", "perplexity", "", 1.5 + seed), ("test", "items", "", 9.0)]
+        values += [("test", "accuracy", "category=verb", 0.25), ("test", "accuracy", "distance=2", 0.5)]
+        study.run("e", "base", seed, values)
+    grid = others_grid(experiment(study.write(), "e"))
+    assert grid is not None
+    assert grid.columns == ["Variant", "Perplexity", "Accuracy category=verb"]
+    assert [[cell.text for cell in row] for row in grid.rows] == [["base", "2.00", "0.250"], ["x", "–", "–"]]
+
+
+def test_changes_show_the_bases_value_and_what_follows(make: Maker) -> None:
+    study = make(seeds=(0,))
+    study.experiment("e", {"x": {"model.feed_forward": "none"}, "y": {"model.norm": "rms"}})
+    for variant in ("base", "x"):
+        place = study.run("e", variant, 0, [])
+        if variant == "x":
+            run = place / "run.json"
+            run.write_text(run.read_text("utf-8").replace('"d_ff": 256', '"d_ff": null'), "utf-8")
+    found = experiment(study.write(), "e")
+    grid = changes_grid(found)
+    assert grid is not None
+    assert [[cell.text for cell in row] for row in grid.rows] == [
+        ["x", "model.feed_forward", "relu", "none", ""],
+        ["x", "model.d_ff", "256", "null", "as a consequence"],
+        ["y", "model.norm", "layer", "rms", ""],
+    ]
+    settings = settings_grid(found)
+    assert settings is not None
+    assert ["train.lr", "0.003"] in [[cell.text for cell in row] for row in settings.rows]
+
+
+def test_before_anything_has_run_the_planned_changes_are_shown(make: Maker) -> None:
+    study = make(seeds=(0,))
+    study.experiment("e", {"x": {"model.norm": "none"}})
+    found = experiment(study.write(), "e")
+    grid = changes_grid(found)
+    assert grid is not None
+    assert [[cell.text for cell in row] for row in grid.rows] == [["x", "model.norm", "–", "none", ""]]
+    assert settings_grid(found) is None
+    assert effects_grid(found) is None
+    assert others_grid(found) is None

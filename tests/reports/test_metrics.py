@@ -1,0 +1,48 @@
+"""Names and numbers of metrics."""
+
+import pytest
+
+from reports.metrics import LONG_RANGE, METRICS, facts, number, signed
+
+
+def test_every_headline_metric_says_which_way_is_better() -> None:
+    assert {name: facts(name).better for name in ("loss", "perplexity", "bleu", "accuracy", LONG_RANGE)} == {
+        "loss": -1,
+        "perplexity": -1,
+        "bleu": 1,
+        "accuracy": 1,
+        LONG_RANGE: 1,
+    }
+    assert all(entry.name for entry in METRICS.values())
+
+
+def test_an_unknown_metric_goes_by_its_own_name_and_has_no_better_side() -> None:
+    assert (facts("gradient_norm").name, facts("gradient_norm").better) == ("Gradient norm", 0)
+    assert facts("_").name == "_"
+
+
+@pytest.mark.parametrize(
+    ("value", "metric", "text"),
+    [
+        (0.0834, "loss", "0.083"),
+        (-0.0001, "loss", "0.000"),
+        (-2.5, "bleu", "−2.5"),
+        (1.2e-5, "gradient_norm", "1.2e−05"),
+        (0.0, "gradient_norm", "0"),
+    ],
+)
+def test_numbers(value: float, metric: str, text: str) -> None:
+    assert number(value, metric) == text
+
+
+@pytest.mark.parametrize(
+    ("value", "metric", "text"),
+    [
+        (2.97, "loss", "+2.970"),
+        (-95.84, "bleu", "−95.8"),
+        (0.0004, "accuracy", "0.000"),
+        (3e-9, "rank", "+3e−09"),
+    ],
+)
+def test_differences_have_a_sign_unless_they_print_as_zero(value: float, metric: str, text: str) -> None:
+    assert signed(value, metric) == text

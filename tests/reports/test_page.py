@@ -1,0 +1,260 @@
+"""The page, as a whole: it says what there is, opens without a network, and repeats itself."""
+
+import csv
+import io
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from reports.page import build
+from reports.rows import RowsError
+
+Maker = Callable[..., Any]
+VOID = {"meta", "br", "img", "link", "input", "hr"}
+HOSTILE = ["<img src=x onerror=alert(1)>", "a<b & c", "_x", "None", "null", "$x$", '"><script>alert(2)</script>']
+
+
+class Page(HTMLParser):
+    """Text and tags of a page; every element closed."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__()
+        self.source = path.read_text(encoding="utf-8")
+        self.tags: list[tuple[str, dict[str, str | None]]] = []
+        self.open: list[str] = []
+        self.words: list[str] = []
+        self.feed(self.source)
+        self.close()
+        assert self.open == []
+        self.text = re.sub(r"\s+", " ", " ".join(self.words))
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append((tag, dict(attrs)))
+        if tag not in VOID:
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append((tag, dict(attrs)))
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        if "style" not in self.open:
+            self.words.append(data)
+
+    def count(self, tag: str) -> int:
+        return sum(name == tag for name, _ in self.tags)
+
+
+@pytest.fixture(scope="module")
+def report(quick: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Report of the quick study, in a copy of its folder."""
+    folder = tmp_path_factory.mktemp("copy") / "quick"
+    shutil.copytree(quick, folder)
+    return build(folder).parent
+
+
+def test_the_page_answers_at_a_glance(report: Path) -> None:
+    page = Page(report / "index.html")
+    before_figures = page.text[: page.text.index("What each change does")]
+    assert "no-residual raises loss most: +2.9" in before_figures
+    assert "BLEU falls most with no-residual (−9" in before_figures
+    assert "long-range accuracy falls most with lstm (−0.3" in before_figures
+    assert "27 runs planned: 27 completed." in before_figures
+    titles = ["What each change does", "Accuracy by distance", "Loss while training", "BLEU while training", "Variants"]
+    assert [page.text.index(title) for title in titles] == sorted(page.text.index(title) for title in titles)
+    for text in (
+        "longest third of the distances: 12 to 17",
+        "500 test items",
+        "ablations run quick",
+        "tok:13a",
+        "bench-1",
+    ):
+        assert text in page.text
+    assert "3adf61e154c3fe3fca428ad6bc3818b27a3b8291" in page.text
+    assert "model.decoder_mask causal" in page.text
+    assert not page.tags.count(("a", {"href": "#unfinished"}))
+
+
+def test_the_page_asks_for_nothing_outside_itself(report: Path) -> None:
+    page = Page(report / "index.html")
+    assert not page.count("script")
+    assert not page.count("link")
+    for tag, attributes in page.tags:
+        for name in ("src", "href", "xlink:href", "action", "data"):
+            target = attributes.get(name) or ""
+            assert not re.match(r"(https?:)?//", target), (tag, target)
+            if target and not target.startswith("#"):
+                assert (report / target).exists(), target
+    assert "@import" not in page.source
+    assert not re.search(r"url\(['\"]?(?!#)", page.source)
+    assert "default-src 'none'" in page.source
+
+
+def test_identifiers_are_unique_and_links_within_the_page_lead_somewhere(report: Path) -> None:
+    page = Page(report / "index.html")
+    identifiers = [attributes["id"] for _, attributes in page.tags if "id" in attributes]
+    assert len(identifiers) == len(set(identifiers))
+    links = {attributes.get("href") or "" for tag, attributes in page.tags if tag == "a"}
+    assert {link[1:] for link in links if link.startswith("#")} <= set(identifiers)
+
+
+def test_tables_and_figures_are_files_too(report: Path) -> None:
+    texts = {name: (report / f"{name}.csv").read_text(encoding="utf-8") for name in TABLES}
+    rows = {name: list(csv.DictReader(io.StringIO(text))) for name, text in texts.items()}
+    assert {name: len(found) for name, found in rows.items()} == {
+        "runs": 27,
+        "metrics": 27 * 22,
+        "curves": 27 * 15,
+        "variants": 9,
+        "effects": 8 * 4,
+    }
+    assert rows["variants"][0]["variant"] == "base"
+    assert rows["effects"][0]["n_seeds"] == "3"
+    names = {path.stem for path in (report / "figures").iterdir()}
+    assert names == {
+        f"01-german-{name}" for name in ("effects", "accuracy-by-distance", "loss-by-step", "bleu-by-step")
+    }
+
+
+TABLES = ("runs", "metrics", "curves", "variants", "effects")
+
+
+def test_two_builds_from_the_same_rows_are_the_same_bytes(report: Path, quick: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "elsewhere"
+    shutil.copytree(quick, folder)
+    again = build(folder).parent
+    files = sorted(path.relative_to(report) for path in report.rglob("*") if path.is_file())
+    assert files == sorted(path.relative_to(again) for path in again.rglob("*") if path.is_file())
+    for file in files:
+        assert (report / file).read_bytes() == (again / file).read_bytes(), file
+
+
+def odd_study(make: Maker) -> Any:
+    """Hostile names; runs diverged, failed, missing, in conflict and foreign; two commits."""
+    study = make("odd & <b>", seeds=(0, 1))
+    study.experiment('e "<i>"', {name: {"model.position": name} for name in HOSTILE}, design="one-at-a-time")
+    for variant in ("base", *HOSTILE[:-1]):
+        for seed in study.seeds:
+            fields: dict[str, Any] = {}
+            if (variant, seed) == ("_x", 1):
+                fields = {"status": "diverged", "reason": "loss is not finite at step 31"}
+            if (variant, seed) == ("None", 0):
+                fields = {"status": "failed", "reason": "<script>alert(3)</script> out of memory"}
+            if (variant, seed) == ("null", 1):
+                fields = {"commit": "feedface-dirty", "signatures": {"bleu": "tok:none"}}
+            values = [("test", "loss", "", 0.5 + 0.1 * seed), ("probe", "rank", "", 3.0)]
+            study.run('e "<i>"', variant, seed, [] if fields.get("status") == "failed" else values, **fields)
+    study.run('e "<i>"', "$x$", 0, [("test", "loss", "", 0.1)], folder="e1/copy/seed-0")
+    study.experiment("gone", {"x": {"model.norm": "none"}})
+    study.run("gone", "x", 0, [("test", "loss", "", 0.1)])
+    del study.plan["experiments"]["gone"]
+    study.plan["runs"] = [run for run in study.plan["runs"] if run["experiment"] != "gone"]
+    return study
+
+
+def test_hostile_names_are_shown_as_they_are_and_every_run_is_accounted_for(make: Maker) -> None:
+    page = Page(build(odd_study(make).write()))
+    assert not {"script", "img", "i", "b"} & {tag for tag, _ in page.tags}
+    assert not any(name.startswith("on") for _, attributes in page.tags for name in attributes)
+    for name in HOSTILE:
+        assert name in page.text
+    assert "16 runs planned: 11 completed, 1 diverged, 1 failed, 2 missing, 1 conflict." in page.text
+    assert "1 other run in this folder is not part of the current plan." in page.text
+    assert "1 run with two results: neither is counted." in page.text
+    assert "<script>alert(3)</script> out of memory" in page.text
+    assert "loss is not finite at step 31" in page.text
+    assert "e1/copy/seed-0" in page.text
+    assert "2 of 2, 1 diverged" in page.text
+    assert "Runs come from different commits" in page.text
+    assert "a checkout with changes that no commit holds" in page.text
+    assert "bleu was computed in different ways" in page.text
+    assert "feedface-dirty (1 run)" in page.text
+    assert "ablations run 'odd & <b>'" in page.text
+
+
+def test_an_empty_study_says_so(make: Maker) -> None:
+    study = make("empty")
+    study.experiment("e", {"x": {"model.norm": "none"}})
+    folder = study.write()
+    old = folder / "report" / "figures" / "old.svg"
+    old.parent.mkdir(parents=True)
+    old.touch()
+    page = Page(build(folder))
+    assert not old.exists()
+    assert "Nothing has finished yet." in page.text
+    assert "No run of this experiment has finished." in page.text
+    assert "6 runs planned: 6 missing." in page.text
+    assert "0 of 3, 3 missing" in page.text
+    assert page.count("figure") == 0
+    assert all((folder / "report" / f"{name}.csv").is_file() for name in TABLES)
+
+
+def test_a_plan_without_experiments_is_no_error(make: Maker) -> None:
+    page = Page(build(make("void").write()))
+    assert "No run is planned." in page.text
+
+
+def test_without_its_base_an_experiment_shows_values_only(make: Maker) -> None:
+    study = make()
+    study.experiment("e", {"x": {"model.norm": "none"}})
+    for seed in study.seeds:
+        study.run("e", "x", seed, [("test", "loss", "", 0.5 + seed / 8)])
+    page = Page(build(study.write()))
+    assert "The base, base, has no finished run" in page.text
+    assert "Nothing to compare yet" in page.text
+    assert "0.625" in page.text
+    assert "What each change does" not in page.text
+
+
+def test_one_seed_has_no_interval_and_twenty_variants_all_their_rows(make: Maker) -> None:
+    study = make(seeds=(0,))
+    study.experiment("heads", {f"h{n}": {"model.n_heads": n} for n in range(20, 0, -1)}, design="one-at-a-time")
+    for i, variant in enumerate(study.plan["experiments"]["heads"]["variants"]):
+        study.run("heads", variant, 0, [("test", "loss", "", 0.1 + i / 100)])
+    page = Page(build(study.write()))
+    assert "(one seed: no interval)" in page.text
+    assert "One seed gives no interval" in page.text
+    labels = [word for word in page.words if re.fullmatch(r"h\d+", word)]
+    assert labels[:20] == [f"h{n}" for n in range(1, 21)]
+    assert "interval of" not in page.text[: page.text.index("Variants")]
+
+
+def test_each_experiment_shows_what_it_has(make: Maker) -> None:
+    study = make()
+    study.experiment("order", {"x": {"model.position": "none"}}, kind="tagging", headline=["accuracy"])
+    study.experiment("probes", {"y": {"model.residual": "none"}}, headline=[])
+    for seed in study.seeds:
+        for variant in ("base", "x"):
+            study.run("order", variant, seed, [("test", "accuracy", "", 0.9 - 0.1 * seed * (variant == "x"))])
+        for variant in ("base", "y"):
+            layers = [("probe", "gradient_norm", f"layer={k}", 0.1**k) for k in (1, 2)]
+            study.run("probes", variant, seed, [*layers, ("probe", "rank", "", 4.0 + seed)])
+    page = Page(build(study.write()))
+    first, second = page.text.split("probes Task", 1)
+    assert "order: No variant has a worse accuracy" in first
+    assert "BLEU" not in first
+    assert "Gradient norm by layer" in second
+    assert "Measurements" in second
+    assert ("a", {"href": "#experiment-2"}) in page.tags
+
+
+def test_a_folder_without_a_plan_is_refused_and_left_alone(tmp_path: Path) -> None:
+    with pytest.raises(RowsError, match=r"plan\.json"):
+        build(tmp_path)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_the_report_needs_no_torch() -> None:
+    code = "import sys, reports.page; print([m for m in ('torch', 'lightning', 'models') if m in sys.modules])"
+    root = Path(__file__).parents[2]
+    done = subprocess.run([sys.executable, "-c", code], cwd=root, capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
