@@ -24,6 +24,7 @@ from models.lit import Diverged, LanguageModel, Module, Tagger, Translator
 from models.optim import OptimConfig
 from models.probes import PROBES
 from models.size import parameter_count
+from reports.rows import ITEMS
 
 MONITOR = "validation/loss"
 SEQUENCE_MODULES = {"tagging": Tagger, "next-token": LanguageModel}
@@ -42,6 +43,8 @@ def train(run: Run, folder: Path, *, accelerator: str = "cpu", progress: bool = 
     write_run(run, folder)
     data = run.settings.data(run.seed)
     data.setup()
+    for note in data.notes:  # pairs dropped and the like, for the log
+        print(note, file=sys.stderr)
     shape = task_shape(data)
     model = build_model(run.settings.model, shape, run.seed)
     stopwatch = Stopwatch(run.settings.model, shape)
@@ -107,7 +110,10 @@ def _fit_and_test(
         if not run.settings.train.keep_checkpoints:
             shutil.rmtree(folder / "checkpoints", ignore_errors=True)
     tested = {name: float(value) for name, value in trainer.callback_metrics.items()}
+    if not math.isfinite(tested["test/loss"]):
+        return Result("diverged", "the test loss is not finite", _fixed_values(data), device=accelerator)
     metrics = [Metric.from_key(name, value) for name, value in {**values.values, **tested}.items()]
+    metrics += [Metric("test", ITEMS, coordinate, count) for coordinate, count in module.evaluation.items().items()]
     _write_outputs(module, folder / "outputs")
     return Result("completed", metrics=metrics, signatures=_signatures(module), device=accelerator)
 

@@ -50,7 +50,7 @@ class Attention(nn.Module):
 
     @staticmethod
     def multiply_adds(n_queries: int, n_keys: int, d_head: int, mask: str) -> int:
-        """Multiply-adds of one head's two products, hidden keys included."""
+        """Multiply-adds of one head's two products, hidden keys included; `mask` is the stack's rule in masks.MASKS."""
         return 2 * n_queries * n_keys * d_head
 
     @staticmethod

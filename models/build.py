@@ -1,5 +1,6 @@
 """From a configuration and a task's shape to a model with its weights drawn."""
 
+import torch
 from torch import nn
 
 from models.config import RECURRENT, ConfigError, Kind, ModelConfig, TaskShape
@@ -46,18 +47,24 @@ def _unsuited(architecture: str, kind: str) -> str:
 
 
 def build_model(config: ModelConfig, shape: TaskShape, seed: int) -> nn.Module:
-    """The model, every weight drawn from (seed, parameter name). Raises ConfigError as `check` does."""
+    """The model, every weight drawn from (seed, parameter name); the global random state stays as it was.
+
+    Raises ConfigError as `check` does.
+    """
     check(config, shape)
-    recurrent, translates = config.architecture in RECURRENT, shape.kind == "translation"
-    model: nn.Module
-    match recurrent, translates:
-        case True, True:
-            model = RecurrentTranslator(config, shape)
-        case True, False:
-            model = RecurrentSequenceModel(config, shape)
-        case False, True:
-            model = TransformerTranslator(config, shape)
-        case False, False:
-            model = TransformerSequenceModel(config, shape)
-    initialise(model, seed, config)
+    with torch.random.fork_rng(devices=[]):  # constructors draw too, each as much as its parameters need
+        model = _new_model(config, shape)
+        initialise(model, seed, config)
     return model
+
+
+def _new_model(config: ModelConfig, shape: TaskShape) -> nn.Module:
+    match config.architecture in RECURRENT, shape.kind == "translation":
+        case True, True:
+            return RecurrentTranslator(config, shape)
+        case True, False:
+            return RecurrentSequenceModel(config, shape)
+        case False, True:
+            return TransformerTranslator(config, shape)
+        case _:
+            return TransformerSequenceModel(config, shape)

@@ -93,6 +93,13 @@ class Evaluation:
             key("accuracy", f"distance={distance}"): share for distance, share in by_distance.items()
         }
 
+    def items(self) -> dict[str, int]:
+        """How many items the main set's numbers rest on, by coordinate: sentences, or else answers; answers by distance."""
+        sentences = len(self.translations[MAIN].hypotheses) if MAIN in self.translations else 0
+        counts = self.distances.count
+        seen = counts.nonzero().flatten().tolist()
+        return {MAIN: sentences or int(self._mean("accuracy").count)} | {f"distance={d}": int(counts[d]) for d in seen}
+
     def bleu(self) -> dict[str, Bleu]:
         """Corpus BLEU of each set with sentences, under its key."""
         scores = {key("bleu", at): corpus_bleu(t.hypotheses, t.references) for at, t in self.translations.items()}

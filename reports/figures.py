@@ -26,6 +26,8 @@ from reports.statistics import t_interval
 from reports.table import records
 
 INK, GREY, HAIRLINE, WORSE, DIVERGED = "#1a1a1a", "#6b6b6b", "#e4e4e4", "#faf1ea", "#b00020"
+TEXT, NOTE = 11.5, 9.5
+"""Sizes in points: a figure fills a slide of 13 inches, and a page of 1,200 pixels, as it is."""
 COLOURS = [sns.color_palette("colorblind").as_hex()[i] for i in (0, 1, 2, 3, 4, 5, 9)]
 Dash = Literal["-"] | tuple[float, Sequence[float]]
 DASHES: tuple[Dash, ...] = ("-", (0, (5, 1.6)), (0, (1.4, 1.4)), (0, (6, 1.5, 1.4, 1.5)))
@@ -34,11 +36,11 @@ MARKERS = "osD^vPXp*"
 RC: Any = {  # matplotlib-stubs list every key as a Literal
     "font.family": "sans-serif",
     "font.sans-serif": ["DejaVu Sans"],
-    "font.size": 10.5,
-    "axes.titlesize": 11.5,
+    "font.size": TEXT,
+    "axes.titlesize": 12.5,
     "axes.titleweight": "bold",
     "axes.titlelocation": "left",
-    "axes.labelsize": 10.5,
+    "axes.labelsize": TEXT,
     "axes.edgecolor": "#9a9a9a",
     "axes.linewidth": 0.8,
     "axes.spines.top": False,
@@ -48,14 +50,14 @@ RC: Any = {  # matplotlib-stubs list every key as a Literal
     "text.parse_math": False,  # a name may hold dollar signs
     "xtick.color": "#9a9a9a",
     "xtick.labelcolor": INK,
-    "xtick.labelsize": 9.5,
+    "xtick.labelsize": 10.5,
     "ytick.color": "#9a9a9a",
     "ytick.labelcolor": INK,
-    "ytick.labelsize": 9.5,
+    "ytick.labelsize": 10.5,
     "lines.linewidth": 2.0,
-    "lines.markersize": 4.5,
+    "lines.markersize": 5,
     "legend.frameon": False,
-    "legend.fontsize": 10,
+    "legend.fontsize": TEXT,
     "savefig.dpi": 200,
     "svg.fonttype": "none",  # text stays text: it can be searched, read aloud, and takes the fonts of the page
     "svg.hashsalt": "ablations",
@@ -117,11 +119,13 @@ def plot_effects(
             _plot_effect(ax, y, of_variant[variant], styles[variant].colour, metric)
             _plot_seeds(ax, y, differences[differences["variant"] == variant], styles[variant].colour)
         else:
-            ax.annotate("no result", (0.03, y), xycoords=ax.get_yaxis_transform(), va="center", color=GREY, fontsize=9)
+            ax.annotate(
+                "no result", (0.03, y), xycoords=ax.get_yaxis_transform(), va="center", color=GREY, fontsize=NOTE
+            )
     ax.axvline(0, color=INK, linewidth=1.1, zorder=1.5)
     ax.set_ylim(len(order) - 0.5, -0.5)
     ax.set_yticks(range(len(order)), [plain(variant) for variant in order])
-    ax.tick_params(axis="y", length=0, labelsize=10.5)
+    ax.tick_params(axis="y", length=0, labelsize=TEXT)
     ax.spines["left"].set_visible(False)
     _mark_directions(ax, facts(metric).better)
     return ax
@@ -184,7 +188,7 @@ def add_legend(ax: Axes, order: Sequence[str], styles: Mapping[str, Style]) -> A
 
 def add_references(ax: Axes, chance: float | None, mark: tuple[float, str] | None, *, named: bool) -> None:
     """A dashed line at chance, a dotted one at a place on the x axis; with their names where they are to be `named`."""
-    note: dict[str, Any] = {"textcoords": "offset points", "fontsize": 9, "color": GREY}
+    note: dict[str, Any] = {"textcoords": "offset points", "fontsize": NOTE, "color": GREY}
     if chance is not None:
         ax.axhline(chance, color=GREY, linewidth=1.0, linestyle=(0, (3, 3)), zorder=1)
         if named:
@@ -250,7 +254,7 @@ def _plot_effect(ax: Axes, y: int, effect: Mapping[str, Any], colour: str, metri
         _mark_cut(ax, y, effect["low"], effect["high"], colour)
     ax.plot(effect["difference"], y, "o", color=colour, markersize=7.5, markeredgecolor="white", zorder=4)
     place, ink = ax.get_yaxis_transform(), INK if decided else GREY
-    ax.annotate(text, (1.03, y), xycoords=place, va="center", fontsize=9.5, annotation_clip=False, color=ink)
+    ax.annotate(text, (1.03, y), xycoords=place, va="center", fontsize=10.5, annotation_clip=False, color=ink)
 
 
 def _mark_cut(ax: Axes, y: int, low: float, high: float, colour: str) -> None:
@@ -305,7 +309,7 @@ def _compress(ax: Axes, low: float, high: float) -> None:
     ax.xaxis.set_major_locator(FixedLocator(ticks))
     ax.xaxis.set_minor_locator(NullLocator())
     ax.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:+g}".replace("-", "−") if value else "0"))
-    ax.set_xlabel(f"linear within ±{linear:g}, logarithmic beyond", fontsize=8.5, color=GREY, labelpad=17)
+    ax.set_xlabel(f"linear within ±{linear:g}, logarithmic beyond", fontsize=NOTE, color=GREY, labelpad=19)
 
 
 def _mark_directions(ax: Axes, better: int) -> None:
@@ -320,11 +324,11 @@ def _mark_directions(ax: Axes, better: int) -> None:
         ax.annotate(
             name,
             (at, 0),
-            xytext=(0, -21),
+            xytext=(0, -23),
             xycoords="axes fraction",
             textcoords="offset points",
             ha=side,
             va="top",
-            fontsize=9,
+            fontsize=NOTE,
             color=GREY,
         )

@@ -15,6 +15,8 @@ from matplotlib.ticker import MaxNLocator
 from reports.figures import (
     DIVERGED,
     GREY,
+    NOTE,
+    TEXT,
     Style,
     add_legend,
     add_references,
@@ -46,7 +48,7 @@ def effects_figure(
     """Effects on one or more metrics side by side, rows shared; `notes` are put under names of rows."""
     columns = min(3, len(metrics))
     lines = ceil(len(metrics) / columns)
-    height = lines * (1.25 + 0.4 * len(order))
+    height = lines * (1.35 + 0.44 * len(order))
     figure = Figure(figsize=({1: 7.6, 2: 10.2, 3: 12.6}[columns], height), layout="constrained")
     grid = figure.subplots(lines, columns, squeeze=False, sharey=True)
     for metric, ax in zip(metrics, grid.flat, strict=False):
@@ -95,9 +97,9 @@ def lines_figure(
     axes[0].xaxis.set_major_locator(MaxNLocator(6, integer=True))
     if together:
         add_legend(axes[0], present, styles)
-    figure.supxlabel(x_label, fontsize=10.5)
+    figure.supxlabel(x_label, fontsize=TEXT)
     name, unit = facts(metric).name, facts(metric).unit
-    figure.supylabel(f"{name} ({unit})" if unit else name, fontsize=10.5)
+    figure.supylabel(f"{name} ({unit})" if unit else name, fontsize=TEXT)
     return figure
 
 
@@ -121,14 +123,14 @@ def inline(svg: str, name: str, description: str) -> str:
 
 def _panel_title(ax: Axes, metric: str, base: float | None) -> None:
     known = [facts(metric).unit, "" if base is None else f"base {number(base, metric)}"]
-    ax.set_title(facts(metric).name, pad=20)
+    ax.set_title(facts(metric).name, pad=22)
     ax.annotate(
         ", ".join(part for part in known if part),
         (0, 1),
         xytext=(0, 6),
         xycoords="axes fraction",
         textcoords="offset points",
-        fontsize=9,
+        fontsize=NOTE,
         color=GREY,
     )
 
@@ -137,13 +139,13 @@ def _row_note(ax: Axes, y: int, note: str) -> None:
     place = ax.get_yaxis_transform()
     ax.annotate(
         note,
-        (0, y + 0.34),
+        (0, y + 0.38),
         xytext=(-4, 0),
         xycoords=place,
         textcoords="offset points",
         ha="right",
         va="center",
-        fontsize=8,
+        fontsize=NOTE,
         color=DIVERGED,
         annotation_clip=False,
     )
@@ -153,7 +155,7 @@ def _grid(n: int) -> tuple[Figure, list[Axes]]:
     """`n` axes with shared scales, COLUMNS a row."""
     columns = min(n, COLUMNS)
     rows = ceil(n / columns)
-    size = (9.6, 3.9) if n == 1 else (3.1 * columns, 2.25 * rows + 0.4)
+    size = (9.6, 3.9) if n == 1 else (3.1 * columns, 2.35 * rows + 0.45)
     figure = Figure(figsize=size, layout="constrained")
     axes = list(figure.subplots(rows, columns, squeeze=False, sharex=True, sharey=True).flat)
     for ax in axes[n:]:

@@ -152,7 +152,7 @@ def _warnings(study: StudyRows) -> list[str]:
     results = [row.result for row in study.runs if row.result]
     commits = {result["commit"] for result in results}
     signatures = {(metric, text) for result in results for metric, text in result["signatures"].items()}
-    mixed = [metric for metric, n in Counter(metric for metric, _ in signatures).items() if n > 1]
+    mixed = sorted(metric for metric, n in Counter(metric for metric, _ in signatures).items() if n > 1)
     dirty = any(commit and commit.endswith("-dirty") for commit in commits)
     found = [
         (study.count("conflict"), f"{times(study.count('conflict'), 'run')} with two results: neither is counted."),

@@ -59,6 +59,8 @@ def test_a_sentence_longer_than_the_budget_stands_alone() -> None:
     target = np.array([3, 50, 3, 40])
     batches = Batches(target, target, batch_size=1, tokens=9, seed=0)
     assert sorted(sorted(rows) for rows in _epoch(batches, 0)) == [[0, 2], [1], [3]]
+    batches = Batches(target[1::2], target[1::2], batch_size=1, tokens=9, seed=0)
+    assert sorted(_epoch(batches, 0)) == [[0], [1]]
 
 
 @pytest.mark.parametrize("tokens", [0, 100])

@@ -1,3 +1,5 @@
+import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -71,6 +73,20 @@ def test_a_model_is_trained_once(cache: Path, monkeypatch: pytest.MonkeyPatch) -
     with pytest.raises(AssertionError, match="trained again"):
         load_or_train(LINES[1:], 60)
     assert list((cache / "subwords").glob("*.model")) == [kept]
+
+
+def test_of_several_at_once_one_trains_and_the_others_wait(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    trained = []
+
+    def slow(lines: list[str], vocabulary: int) -> bytes:
+        trained.append(vocabulary)
+        time.sleep(0.2)
+        return train(lines, vocabulary)
+
+    monkeypatch.setattr(subwords, "train", slow)
+    with ThreadPoolExecutor(4) as pool:
+        sizes = list(pool.map(lambda _: load_or_train(LINES, 60).size, range(4)))
+    assert (sizes, trained) == ([60] * 4, [60])
 
 
 def test_a_failed_training_leaves_no_model(cache: Path) -> None:

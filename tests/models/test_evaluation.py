@@ -34,6 +34,16 @@ def test_a_new_evaluation_has_no_value() -> None:
     assert evaluation.contrasts == []
 
 
+def test_items_are_sentences_or_answers_and_answers_by_distance() -> None:
+    evaluation = Evaluation(CPU)
+    assert evaluation.items() == {"": 0}
+    evaluation.add_answers("", torch.tensor([True, False, True]), torch.tensor([2, 5, 2]))
+    evaluation.add_answers("length=48", torch.tensor([True]), None)
+    assert evaluation.items() == {"": 3, "distance=2": 2, "distance=5": 1}
+    evaluation.add_translations("", SENTENCES[:2], SENTENCES[:2], REFERENCES[:2])
+    assert evaluation.items() == {"": 2, "distance=2": 2, "distance=5": 1}
+
+
 def test_losses_weigh_by_token_and_sets_stay_apart() -> None:
     evaluation = Evaluation(CPU)
     add_loss(evaluation, "", [2.0, 2.0, 2.0])

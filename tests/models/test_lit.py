@@ -530,7 +530,7 @@ def test_training_lowers_the_loss(name: str) -> None:
     "parts", [{"architecture": "encoder-decoder"}, {"architecture": "gru", "cross_attention": "dot"}]
 )
 def test_a_trained_translator_translates(parts: dict[str, Any]) -> None:
-    config = ModelConfig(d_model=32, n_layers=1, dropout=0.1, **parts)
+    config = ModelConfig(d_model=32, n_layers=1, **parts)
     optim = OptimConfig(steps=250, warmup=20, lr=0.01, label_smoothing=0.1)
     module = Translator(build_model(config, TRANSLATION, seed=0), optim, TRANSLATION, words)
     held_out = [pairs(1000 + i, text=True) for i in range(4)]

@@ -31,6 +31,11 @@ NEXT_TOKEN = TaskShape(kind="next-token", input_sizes=(V,), output_size=V)
 REAL = torch.arange(S) < torch.tensor([5, 3, 1])[:, None]
 
 
+@pytest.fixture(autouse=True)
+def same_random_inputs_in_any_order_of_tests() -> None:
+    torch.manual_seed(0)
+
+
 def configurations(architecture: Any, *, translation: bool) -> Iterator[ModelConfig]:
     """Every combination of the recurrent settings, at a width of its own and at the embeddings'."""
     for attention, d_hidden in product(ATTENTIONS, [D, H]):

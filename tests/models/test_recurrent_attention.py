@@ -15,6 +15,11 @@ B, T, S, H, M = 3, 4, 5, 6, 7
 KINDS = ["dot", "additive"]
 
 
+@pytest.fixture(autouse=True)
+def same_random_inputs_in_any_order_of_tests() -> None:
+    torch.manual_seed(0)
+
+
 def by_hand(reader: Attention, states: Tensor, memory: Tensor, visible: Tensor) -> Tensor:
     """Luong et al. 2015, eq. 5, one query at a time; visible (B, T, S)."""
     outputs = torch.zeros(states.shape, dtype=states.dtype)
