@@ -37,7 +37,7 @@ class Component:
     """Closed choices: value to what it does. Empty for open sets and numbers."""
     example: Any = None
     """Numbers and switches: a value other than the default that tests may use."""
-    properties: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    properties: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """Closed choices: value to the properties that it has (see PROPERTIES)."""
 
 
@@ -78,7 +78,7 @@ COMPONENTS = (
     ),
     Component(
         name="decoder_mask",
-        where="models/attention.py",
+        where="models/masks.py",
         lecture="A decoder that may look ahead copies the answer; minus infinity before the softmax hides the future "
         "while all positions are still trained in parallel.",
         values=MASK_VALUES,
@@ -86,7 +86,7 @@ COMPONENTS = (
     ),
     Component(
         name="encoder_mask",
-        where="models/attention.py",
+        where="models/masks.py",
         lecture="Encoders need no mask and gain from seeing both sides.",
         values={name: MASK_VALUES[name] for name in ("none", "causal", "after-softmax")},
         properties=LEAKS,

@@ -1,7 +1,7 @@
 """The designs of an experiment: what is varied, as named changes to the base."""
 
 import itertools
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from ablations.study import SECTIONS, Changes, Sections, section_fields
@@ -41,7 +41,8 @@ def variants(named: Mapping[str, Changes]) -> Named:
     return {name: dict(changes) for name, changes in named.items()}
 
 
-DESIGNS = {"one-at-a-time": one_at_a_time, "factorial": factorial, "ladder": ladder, "variants": variants}
+Design = Callable[[Mapping[str, Any]], Named]
+DESIGNS: dict[str, Design] = {"one-at-a-time": one_at_a_time, "factorial": factorial, "ladder": ladder, "variants": variants}
 
 
 def grid_points(grid: Mapping[str, list[Any]]) -> list[dict[str, Any]]:

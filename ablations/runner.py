@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from multiprocessing.connection import wait
 from multiprocessing.context import ForkServerContext, ForkServerProcess
 from pathlib import Path
+from typing import Any
 
 from ablations.results import Result, now, write_result
 from ablations.study import Run
@@ -60,7 +61,7 @@ def run_all(runs: Sequence[Run], root: Path, workers: int) -> Iterator[Outcome]:
         context = multiprocessing.get_context("forkserver")
         context.set_forkserver_preload(["ablations.train"])
         waiting = list(reversed(runs))
-        running: dict[int, tuple[ForkServerProcess, Run, str]] = {}
+        running: dict[Any, tuple[ForkServerProcess, Run, str]] = {}  # by sentinel
         try:
             while waiting or running:
                 while waiting and len(running) < workers:
@@ -68,7 +69,7 @@ def run_all(runs: Sequence[Run], root: Path, workers: int) -> Iterator[Outcome]:
                     process = _start(context, run, root)
                     running[process.sentinel] = (process, run, now())
                 for sentinel in wait(list(running)):
-                    process, run, started = running.pop(sentinel)  # type: ignore[index]
+                    process, run, started = running.pop(sentinel)
                     process.join()
                     yield _outcome(process, run, root / run.folder, started)
         finally:

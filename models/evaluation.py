@@ -94,7 +94,7 @@ class Evaluation:
         }
 
     def items(self) -> dict[str, int]:
-        """How many items the main set's numbers rest on, by coordinate: sentences, or else answers; answers by distance."""
+        """What the main set's numbers rest on, by coordinate: sentences, else answers; answers by distance."""
         sentences = len(self.translations[MAIN].hypotheses) if MAIN in self.translations else 0
         counts = self.distances.count
         seen = counts.nonzero().flatten().tolist()

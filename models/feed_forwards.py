@@ -10,7 +10,10 @@ from torch import Tensor, nn
 
 
 class FeedForward(nn.Module):
-    """No feed-forward sublayer (a block then leaves out its norm and its residual sum too); also the base class."""
+    """No feed-forward sublayer; a block then leaves out its norm and its residual sum too.
+
+    Also the base class.
+    """
 
     has_hidden: ClassVar[bool] = False
     """Is there at all, with a hidden width."""

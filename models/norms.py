@@ -13,7 +13,10 @@ EPSILON = 1e-5
 
 
 class Norm(nn.Module):
-    """No normalisation; also the base class."""
+    """No normalisation.
+
+    Also the base class.
+    """
 
     normalises: ClassVar[bool] = False
     """Does anything at all, so that its placement matters."""

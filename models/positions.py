@@ -25,7 +25,10 @@ class PositionShape:
 
 
 class Position(nn.Module):
-    """No position signal; also the base class. A scheme overrides the one hook that it uses."""
+    """No position signal.
+
+    Also the base class: a scheme overrides the one hook that it uses.
+    """
 
     absolute: ClassVar[bool] = False
     """The signal tells where in the sequence a token stands."""

@@ -3,9 +3,10 @@
 import pytest
 
 from ablations.designs import DESIGNS, apply, grid_points, has_field, point_name
+from ablations.study import Sections
 from models.config import ConfigError
 
-BASE = {"task": {"name": "order"}, "model": {"n_heads": 4, "norm": "layer"}, "train": {"lr": 0.1}}
+BASE: Sections = {"task": {"name": "order"}, "model": {"n_heads": 4, "norm": "layer"}, "train": {"lr": 0.1}}
 
 
 def test_one_at_a_time_changes_one_field_a_variant() -> None:

@@ -1,7 +1,5 @@
 """Runs in processes of their own: none stops another, none is lost."""
 
-import os
-import signal
 from pathlib import Path
 from typing import Any
 
@@ -49,7 +47,7 @@ def test_a_run_that_is_killed_is_failed_with_the_signal(
 
     def start_and_kill(*args: Any) -> Any:
         process = start(*args)
-        os.kill(process.pid, signal.SIGKILL)
+        process.kill()
         return process
 
     monkeypatch.setattr(runner, "_start", start_and_kill)
