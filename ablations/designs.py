@@ -42,7 +42,12 @@ def variants(named: Mapping[str, Changes]) -> Named:
 
 
 Design = Callable[[Mapping[str, Any]], Named]
-DESIGNS: dict[str, Design] = {"one-at-a-time": one_at_a_time, "factorial": factorial, "ladder": ladder, "variants": variants}
+DESIGNS: dict[str, Design] = {
+    "one-at-a-time": one_at_a_time,
+    "factorial": factorial,
+    "ladder": ladder,
+    "variants": variants,
+}
 
 
 def grid_points(grid: Mapping[str, list[Any]]) -> list[dict[str, Any]]:
