@@ -200,16 +200,17 @@ def add_references(ax: Axes, chance: float | None, mark: tuple[float, str] | Non
 
 
 def scale_values(ax: Axes, values: "pd.Series[float]", *, metric: str, chance: float | None) -> None:
-    """Limits of an axis of values; logarithmic where a metric that is no share spans more than a factor of 30.
+    """Limits of an axis of values; logarithmic where they span more than a factor of 30.
 
-    Shares keep to 0 and 1, whatever their bands do. Call before plot_lines.
+    Shares keep to 0 and 1, whatever their bands do. A metric that is better the higher it is stays linear: a logarithm
+    would stretch the end that does not matter. Call before plot_lines.
     """
     known = values[np.isfinite(values)].to_list()
     low, high = min(known), max(known)
     if facts(metric).share:
         bottom = low if chance is None else min(low, chance)
         ax.set_ylim(max(-0.03, bottom - 0.08), 1.04)
-    elif low > 0 and high > 30 * low:
+    elif facts(metric).better < 1 and low > 0 and high > 30 * low:
         ax.set_yscale("log")
         ax.set_ylim(low / 1.4, high * 1.4)
         ax.yaxis.set_major_locator(LogLocator(subs=(1.0, 3.0) if high < 300 * low else (1.0,)))

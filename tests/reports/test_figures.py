@@ -261,6 +261,8 @@ def test_on_a_logarithmic_axis_mean_and_band_are_those_of_the_logarithms(ax: Axe
         ("loss", [0.1, 2.0], "linear"),
         ("loss", [0.0, 9.0], "linear"),
         ("accuracy", [0.01, 1.0], "linear"),
+        ("bleu", [0.1, 97.0], "linear"),
+        ("gradient_norm", [0.01, 2.0], "log"),
         ("loss", [0.01, 2.0], "log"),
     ],
 )
