@@ -118,10 +118,15 @@ def list_(options: argparse.Namespace) -> int:
     """`ablations list`"""
     from ablations import listing
 
-    if options.markdown:
-        print(listing.markdown(), end="")
-        return 0
-    entries = {"studies": listing.studies, "components": listing.components, "tasks": listing.tasks}[options.what]()
+    if options.what == "studies":
+        entries = listing.studies()
+    else:
+        from ablations import describe
+
+        if options.markdown:
+            print(describe.markdown(), end="")
+            return 0
+        entries = {"components": describe.components, "tasks": describe.tasks}[options.what]()
     if options.json:
         print(json.dumps(entries, indent=2, ensure_ascii=False))
     else:
@@ -131,15 +136,15 @@ def list_(options: argparse.Namespace) -> int:
 
 def plan(options: argparse.Namespace) -> int:
     """`ablations plan`"""
-    from ablations import listing
     from ablations.load import load_study
+    from ablations.preview import preview, show
 
     study = load_study(options.study, options.set, options.seeds)
-    entries = listing.plan(study, options.output / study.name)
+    entries = preview(study, options.output / study.name)
     if options.json:
         print(json.dumps(entries, indent=2, ensure_ascii=False))
     else:
-        listing.show_plan(study, entries)
+        show(study, entries)
     return 0
 
 

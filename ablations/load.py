@@ -6,11 +6,11 @@ from pathlib import Path
 from typing import Any, Literal
 
 from ablations.designs import DESIGNS, Named, apply, grid_points, has_field, point_name
+from ablations.listing import SHIPPED
 from ablations.sections import load_yaml, parse_section
 from ablations.study import Experiment, Sections, Settings, Study, folder_name, resolve
 from models.config import ConfigError
 
-SHIPPED = Path(__file__).parent / "studies"
 RESERVED = ("report", "tune")  # folders beside the experiments'
 BASE = "base"
 

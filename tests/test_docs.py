@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from ablations.cli import USER_ERRORS
-from ablations.listing import markdown, studies
+from ablations.describe import markdown
+from ablations.listing import studies
 from ablations.load import make_study
 from ablations.sections import load_yaml
 

@@ -56,7 +56,9 @@ def test_the_check_itself_sees_a_forbidden_import(tmp_path: Path) -> None:
     assert imports(file, inside=False) == set()
 
 
-@pytest.mark.parametrize("module", ["ablations.cli", "ablations.states", "reports.page", "reports.rows"])
+@pytest.mark.parametrize(
+    "module", ["ablations.cli", "ablations.listing", "ablations.states", "reports.page", "reports.rows"]
+)
 def test_quick_commands_do_not_load_torch(module: str) -> None:
     code = f"import sys, {module}; print(sorted({HEAVY!r} & set(sys.modules)))"
     ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=ROOT)

@@ -31,15 +31,12 @@ def files(folder: Path) -> list[Path]:
     return sorted(path for path in folder.rglob("*") if path.is_file())
 
 
-def test_help_is_quick_and_names_every_command() -> None:
-    started = time.perf_counter()
+def test_help_names_every_command() -> None:
     ran = subprocess.run(
         [sys.executable, "-m", "ablations", "--help"], capture_output=True, text=True, check=True, cwd=ROOT
     )
-    seconds = time.perf_counter() - started
     for command in ("list", "plan", "run", "train", "status", "report"):
         assert f"\n    {command} " in ran.stdout
-    assert seconds < 2.5  # 0.1 s on an idle machine; tests/benchmarks measures it
 
 
 def test_list_components_names_every_component_and_value(capsys: pytest.CaptureFixture[str]) -> None:

@@ -6,7 +6,8 @@ from typing import Any
 import pytest
 import yaml
 
-from ablations.load import SHIPPED, load_study, make_study
+from ablations.listing import SHIPPED
+from ablations.load import load_study, make_study
 from models.config import ConfigError
 
 SHIPPED_NAMES = sorted(path.stem for path in SHIPPED.glob("*.yaml"))

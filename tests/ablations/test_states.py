@@ -1,0 +1,35 @@
+"""States of the runs of a study."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ablations.load import make_study
+from ablations.plan import write_plan
+from ablations.results import Result, write_result, write_run
+from ablations.states import show, states
+
+
+def test_every_planned_run_has_a_state(
+    tiny: dict[str, Any], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    study = make_study(tiny, seeds=3)
+    runs = study.runs()
+    write_plan(study, runs, tmp_path)
+    endings = [("completed", None), ("diverged", "not finite at step 3"), ("failed", "no memory\nmore"), None]
+    for run, ending in zip(runs, endings, strict=False):
+        folder = tmp_path / run.folder
+        folder.mkdir(parents=True)
+        write_run(run, folder)
+        if ending is not None:
+            write_result(run, folder, Result(*ending), started="")
+    found = states(tmp_path)
+    expected = ["completed", "diverged", "failed", "begun", "waiting", "waiting"]
+    assert [run["state"] for run in found["runs"]] == expected
+    assert found["counts"] == {"completed": 1, "diverged": 1, "failed": 1, "conflict": 0, "begun": 1, "waiting": 2}
+    show(found)
+    shown = capsys.readouterr().out
+    assert "no memory" in shown
+    assert "more" not in shown
+    assert "2 of 6 runs are done" in shown
