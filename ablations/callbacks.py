@@ -17,8 +17,14 @@ def batch_flops(config: ModelConfig, shape: TaskShape, batch: dict[str, Any]) ->
     return training_flops(config, shape, size, source, length)
 
 
+def tokens(batch: dict[str, Any]) -> int:
+    """Real tokens that a batch trains on: of the target for a translator, of the input for the others."""
+    real = batch.get("target_real", batch.get("real"))
+    return int(real.sum()) if real is not None else batch["targets"].numel()
+
+
 class Stopwatch(Callback):
-    """Seconds, tokens and operations of the training alone: what validation takes is left out."""
+    """Seconds, tokens and operations of the training alone: validation is left out, saving the best weights is not."""
 
     def __init__(self, config: ModelConfig, shape: TaskShape) -> None:
         self.config, self.shape = config, shape
@@ -62,8 +68,18 @@ class Stopwatch(Callback):
     def on_train_batch_end(
         self, trainer: L.Trainer, pl_module: L.LightningModule, outputs: Any, batch: dict[str, Any], batch_idx: int
     ) -> None:
-        self.tokens += int((batch["targets"] >= 0).sum())
+        self.tokens += tokens(batch)
         self.flops += batch_flops(self.config, self.shape, batch)
+
+
+class ValidateLast(Callback):
+    """A validation after the last step, whatever the interval: its weights may be the best, and are paid for."""
+
+    def on_train_batch_end(
+        self, trainer: L.Trainer, pl_module: L.LightningModule, outputs: Any, batch: dict[str, Any], batch_idx: int
+    ) -> None:
+        if trainer.global_step >= trainer.max_steps:
+            trainer.should_stop = True  # lightning validates before it stops on request, not before it stops by itself
 
 
 class BestValues(Callback):

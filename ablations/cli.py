@@ -140,7 +140,7 @@ def plan(options: argparse.Namespace) -> int:
     from ablations.preview import preview, show
 
     study = load_study(options.study, options.set, options.seeds)
-    entries = preview(study, options.output / study.name)
+    entries = preview(study, options.output / study.folder)
     if options.json:
         print(json.dumps(entries, indent=2, ensure_ascii=False))
     else:
@@ -154,7 +154,7 @@ def run(options: argparse.Namespace) -> int:
     from ablations.sweep import sweep
 
     study = load_study(options.study, options.set, options.seeds)
-    return sweep(study, options.output / study.name, workers=options.workers, redo=options.redo)
+    return sweep(study, options.output / study.folder, workers=options.workers, redo=options.redo)
 
 
 def train(arguments: Sequence[str]) -> int:
@@ -188,6 +188,7 @@ def report(options: argparse.Namespace) -> int:
 
 def _study_folder(options: argparse.Namespace) -> Path:
     """Folder of a study that was run; a YAML file counts by the name of the study in it."""
+    from ablations.listing import folder_name
     from reports.rows import RowsError
 
     name = options.study
@@ -196,8 +197,11 @@ def _study_folder(options: argparse.Namespace) -> Path:
 
         if not Path(name).is_file():
             raise RowsError(f"study {name!r}: no such file")
-        name = str(yaml.safe_load(Path(name).read_text(encoding="utf-8"))["name"])
-    folder: Path = options.output / name
+        try:
+            name = str(yaml.safe_load(Path(name).read_text(encoding="utf-8"))["name"])
+        except (yaml.YAMLError, UnicodeDecodeError, KeyError, TypeError) as error:
+            raise RowsError(f"study {name!r}: no YAML with the name of a study") from error
+    folder: Path = options.output / folder_name(name)
     if not (folder / "plan.json").is_file():
         raise RowsError(f"study {name!r}: nothing in {folder}; run it first: ablations run {options.study}")
     return folder

@@ -1,7 +1,8 @@
-"""`ablations list`: the shipped studies, and any list on a terminal. Imports no torch."""
+"""Shipped studies, lists on a terminal, names of folders. Imports no torch."""
 
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import yaml
 from rich.console import Console
@@ -30,3 +31,8 @@ def show(what: str, entries: Entries) -> None:
         else:
             table.add_row(entry["name"], entry.get("kind", ""), escape(entry["description"]))
     Console().print(table)
+
+
+def folder_name(name: str) -> str:
+    """A name as one path component on any system."""
+    return quote(name, safe="=,+@ ").replace(" ", "_")

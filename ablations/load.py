@@ -6,12 +6,13 @@ from pathlib import Path
 from typing import Any, Literal
 
 from ablations.designs import DESIGNS, Named, apply, grid_points, has_field, point_name
-from ablations.listing import SHIPPED
+from ablations.listing import SHIPPED, folder_name
 from ablations.sections import load_yaml, parse_section
-from ablations.study import Experiment, Sections, Settings, Study, folder_name, resolve
+from ablations.study import SECTIONS, Experiment, Sections, Settings, Study, resolve
 from models.config import ConfigError
+from reports.rows import NOT_RUNS
 
-RESERVED = ("report", "tune")  # folders beside the experiments'
+RESERVED = (*NOT_RUNS, *SECTIONS)  # folders beside the experiments', and what paths of overrides begin with
 BASE = "base"
 
 
@@ -84,7 +85,7 @@ def make_study(plain: Any, overrides: Sequence[str] = (), seeds: int | None = No
         name: _override({"task": s.task, "model": s.model, "train": s.train}, name, overrides)
         for name, s in specs.items()
     }
-    _refuse_unused(overrides, bases)
+    _check_overrides(overrides, specs, bases)
     chosen = _seeds(top.seeds if seeds is None else seeds)
     return Study(
         name=top.name,
@@ -107,7 +108,10 @@ def _seeds(seeds: int | list[int]) -> tuple[int, ...]:
 
 
 def _experiments(family: str, spec: ExperimentFile, base: Sections) -> list[Experiment]:
+    _check_name("experiment", family, RESERVED)
     for path, values in {**spec.vary, **spec.grid}.items():
+        if not isinstance(path, str):
+            raise ConfigError(f"{family}: {path!r}: a path is text, such as model.n_heads")
         if not isinstance(values, list) or not values:
             raise ConfigError(f"{family}: {path}={values!r}: expected a list of values")
         if len({str(value) for value in values}) < len(values):
@@ -133,7 +137,7 @@ def _experiment(family: str, spec: ExperimentFile, base: Sections, point: dict[s
             raise ConfigError(f"{where}this name is the base's own; choose another")
         made = resolve(apply(change, sections, where), measure, where)
         twin = _twin(made, settings)
-        if twin == BASE and spec.vary:  # the base's own value among those varied is the base itself
+        if twin == BASE and spec.vary and _is_own(change, settings[BASE]):  # the base's own value, listed with others
             continue
         if twin is not None:  # two names for one configuration would be counted as two variants
             raise ConfigError(f"{where}{'changes nothing in the base' if twin == BASE else f'is the same as {twin!r}'}")
@@ -141,6 +145,13 @@ def _experiment(family: str, spec: ExperimentFile, base: Sections, point: dict[s
     return Experiment(
         name=name, base=BASE, design=design, variants=settings, changes=changes, grid=point, family=family
     )
+
+
+def _is_own(change: dict[str, Any], base: Settings) -> bool:
+    """Whether a change sets every field to the value that it has in the base."""
+    plain = base.as_dict()
+    paths = ((path.partition("."), value) for path, value in change.items())
+    return all(plain[section].get(field) == value for (section, _, field), value in paths)
 
 
 def _twin(made: Settings, others: dict[str, Settings]) -> str | None:
@@ -163,11 +174,11 @@ def _design(family: str, spec: ExperimentFile) -> tuple[str, Named]:
     return design, DESIGNS[design](value)
 
 
-def _check_name(what: str, name: Any) -> None:
+def _check_name(what: str, name: Any, reserved: Sequence[str] = ()) -> None:
     if not isinstance(name, str) or not name.strip() or name.startswith(".") or len(folder_name(name)) > 120:
         raise ConfigError(f"{what}={name!r}: give a name of 1 to 120 characters that does not begin with a dot")
-    if name in RESERVED:
-        raise ConfigError(f"{what}={name!r}: this name is kept for the study's own folders; choose another")
+    if name in reserved:
+        raise ConfigError(f"{what}={name!r}: {', '.join(reserved)} mean other things in a study; choose another")
 
 
 def _override(base: Sections, experiment: str, overrides: Sequence[str]) -> Sections:
@@ -181,11 +192,15 @@ def _override(base: Sections, experiment: str, overrides: Sequence[str]) -> Sect
     return base
 
 
-def _refuse_unused(overrides: Sequence[str], bases: dict[str, Sections]) -> None:
+def _check_overrides(overrides: Sequence[str], specs: dict[str, ExperimentFile], bases: dict[str, Sections]) -> None:
+    """Refuse an override that nothing would come of."""
     for text in overrides:
         path, _ = _split(text)
         if not any(has_field(path.removeprefix(f"{name}."), base) for name, base in bases.items()):
             raise ConfigError(f"--set {text}: no experiment has the field {path!r}")
+        for name, spec in specs.items():
+            if path.removeprefix(f"{name}.") in spec.grid:
+                raise ConfigError(f"--set {text}: {name} has a grid over this field")
 
 
 def _split(text: str) -> tuple[str, Any]:

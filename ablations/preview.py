@@ -9,34 +9,40 @@ from rich.markup import escape
 from rich.table import Table
 
 from ablations.callbacks import batch_flops
+from ablations.checks import with_data
 from ablations.listing import Entries
 from ablations.runner import is_final
 from ablations.study import Settings, Study
 from ablations.train import task_shape
+from datamodules.base import TaskData
 from models.size import parameter_count
 from reports.rows import read_result
 
 
 def preview(study: Study, root: Path) -> Entries:
-    """Every run: what it is, its size, what it will cost and whether it is done. Reads the data, trains nothing."""
-    sizes: dict[tuple[str, str], dict[str, Any]] = {}
-    entries = []
-    for run in study.runs():
-        key = (run.experiment, run.variant)
-        if key not in sizes:
-            sizes[key] = _size(run.settings)
-        folder = root / run.folder
-        name = {"experiment": run.experiment, "variant": run.variant, "seed": run.seed, "id": run.id}
-        entries.append(
-            {**name, **sizes[key], "done": is_final(folder), "folder": run.folder, "seconds": _seconds(folder)}
-        )
-    return entries
+    """Every run: what it is, its size, what it will cost and whether it is done. Reads the data.
+
+    Raises ConfigError or DataError as training would.
+    """
+    variants = {(run.experiment, run.variant): run.settings for run in study.runs()}
+    sizes = {key: _size(*made) for key, made in zip(variants, with_data(variants.values()), strict=True)}
+    return [
+        {
+            "experiment": run.experiment,
+            "variant": run.variant,
+            "seed": run.seed,
+            "id": run.id,
+            **sizes[run.experiment, run.variant],
+            "done": is_final(root / run.folder),
+            "seconds": _seconds(root / run.folder),
+            "folder": run.folder,
+        }
+        for run in study.runs()
+    ]
 
 
-def _size(settings: Settings) -> dict[str, Any]:
+def _size(settings: Settings, data: TaskData[Any]) -> dict[str, Any]:
     """Parameters, and operations predicted from the first batch."""
-    data = settings.data(0)
-    data.setup()
     shape = task_shape(data)
     flops = settings.train.steps * batch_flops(settings.model, shape, data.training_batch(0))
     return {"parameters": parameter_count(settings.model, shape), "predicted_flops": flops}

@@ -72,11 +72,15 @@ class MetricsCsv(Logger):
 
     @rank_zero_only
     def log_metrics(self, metrics: Mapping[str, float], step: int | None = None) -> None:
-        """Append a row for each value."""
-        rows = (Metric.from_key(key, float(value)) for key, value in metrics.items() if key != "epoch")
+        """Append a row for each value, with the number of optimiser steps that it comes after.
+
+        While it trains, lightning gives the number of the last step from 0: one less.
+        """
+        rows = [Metric.from_key(key, float(value)) for key, value in metrics.items() if key != "epoch"]
         with self.path.open("a", newline="", encoding="utf-8") as file:
             csv.writer(file).writerows(
-                [step or 0, row.split, row.metric, row.coordinate, repr(row.value)] for row in rows
+                [(step or 0) + (row.split != "test"), row.split, row.metric, row.coordinate, repr(row.value)]
+                for row in rows
             )
 
 
@@ -97,7 +101,7 @@ def now() -> str:
     return datetime.now(UTC).isoformat(timespec="seconds")
 
 
-def signature(run: Run) -> str:
+def signature(run: Run, commit: str | None) -> str:
     """One line that makes a number traceable: study, variant, seed, steps, data, versions, commit."""
     parts = {
         "study": run.study,
@@ -105,18 +109,18 @@ def signature(run: Run) -> str:
         "variant": run.variant,
         "seed": run.seed,
         "steps": run.settings.train.steps,
-        "data": run.data,
+        "data": run.settings.fingerprint,
         "torch": versions()["torch"],
         "version": versions()["transformer-ablations"],
-        "commit": (commit() or "none")[:8],
+        "commit": (commit or "none")[:8],
         "id": run.id,
     }
     return "|".join(f"{name}:{value}" for name, value in parts.items())
 
 
-def write_run(run: Run, folder: Path) -> None:
+def write_run(run: Run, folder: Path, commit: str | None) -> None:
     """Write run.json: the resolved configuration and the signature."""
-    config = {**run.settings.as_dict(), "seed": run.seed, "data": run.data}
+    config = {**run.settings.as_dict(), "seed": run.seed, "data": run.settings.fingerprint}
     write_json(
         folder / "run.json",
         {
@@ -128,12 +132,12 @@ def write_run(run: Run, folder: Path) -> None:
             "seed": run.seed,
             "comparison": "same",
             "config": config,
-            "signature": signature(run),
+            "signature": signature(run, commit),
         },
     )
 
 
-def write_result(run: Run, folder: Path, result: Result, started: str) -> None:
+def write_result(run: Run, folder: Path, result: Result, started: str, commit: str | None) -> None:
     """Write result.json, atomically; nothing is written into a run's folder after it."""
     write_json(
         folder / "result.json",
@@ -146,7 +150,7 @@ def write_result(run: Run, folder: Path, result: Result, started: str) -> None:
             "signatures": result.signatures,
             "cost": result.cost,
             "versions": versions(),
-            "commit": commit(),
+            "commit": commit,
             "host": platform.node(),
             "device": result.device,
             "started": started,
@@ -173,7 +177,7 @@ def versions() -> dict[str, str]:
     return found
 
 
-def commit() -> str | None:
+def current_commit() -> str | None:
     """Commit of the checkout that this file lies in, `-dirty` where files differ from it; None outside a checkout."""
     command = ["git", "describe", "--always", "--dirty", "--abbrev=40", "--exclude=*"]
     try:

@@ -17,7 +17,7 @@ from multiprocessing.context import ForkServerContext, ForkServerProcess
 from pathlib import Path
 from typing import Any
 
-from ablations.results import Result, now, write_result
+from ablations.results import Result, current_commit, now, write_result
 from ablations.study import Run
 from reports.rows import COUNTED, RowsError, read_result
 
@@ -60,18 +60,19 @@ def run_all(runs: Sequence[Run], root: Path, workers: int) -> Iterator[Outcome]:
     with _one_thread_each():
         context = multiprocessing.get_context("forkserver")
         context.set_forkserver_preload(["ablations.train"])
+        commit = current_commit()  # of the code that the server is about to load
         waiting = list(reversed(runs))
         running: dict[Any, tuple[ForkServerProcess, Run, str]] = {}  # by sentinel
         try:
             while waiting or running:
                 while waiting and len(running) < workers:
                     run = waiting.pop()
-                    process = _start(context, run, root)
+                    process = _start(context, run, root, commit)
                     running[process.sentinel] = (process, run, now())
                 for sentinel in wait(list(running)):
                     process, run, started = running.pop(sentinel)
                     process.join()
-                    yield _outcome(process, run, root / run.folder, started)
+                    yield _outcome(process, run, root / run.folder, started, commit)
         finally:
             for process, _, _ in running.values():
                 process.terminate()
@@ -93,15 +94,15 @@ def _one_thread_each() -> Iterator[None]:
             os.environ["OMP_NUM_THREADS"] = before
 
 
-def _start(context: ForkServerContext, run: Run, root: Path) -> ForkServerProcess:
+def _start(context: ForkServerContext, run: Run, root: Path, commit: str | None) -> ForkServerProcess:
     folder = root / run.folder
     (folder / "result.json").unlink(missing_ok=True)  # of an earlier try that failed
-    process = context.Process(target=_child, args=(run, folder), name=run.folder)
+    process = context.Process(target=_child, args=(run, folder, commit), name=run.folder)
     process.start()
     return process
 
 
-def _child(run: Run, folder: Path) -> None:
+def _child(run: Run, folder: Path, commit: str | None) -> None:
     """Body of a run's process: everything it prints goes to its log, an exception becomes a failed result."""
     import torch
 
@@ -115,20 +116,19 @@ def _child(run: Run, folder: Path) -> None:
         os.dup2(log.fileno(), 2)
         torch.set_num_threads(1)
         try:
-            train(run, folder)
+            train(run, folder, commit=commit)
         except Exception as error:
             traceback.print_exc(file=log)
-            write_result(run, folder, Result("failed", f"{type(error).__name__}: {error}"), started)
+            write_result(run, folder, Result("failed", f"{type(error).__name__}: {error}"), started, commit)
             sys.exit(1)
 
 
-def _outcome(process: ForkServerProcess, run: Run, folder: Path, started: str) -> Outcome:
+def _outcome(process: ForkServerProcess, run: Run, folder: Path, started: str, commit: str | None) -> Outcome:
     """Read what the process left; where it left nothing (killed, out of memory), write that it failed."""
     if status(folder) is None:
         folder.mkdir(parents=True, exist_ok=True)
-        write_result(
-            run, folder, Result("failed", f"the process ended with {_exit(process)}{_log_tail(folder)}"), started
-        )
+        reason = f"the process ended with {_exit(process)}{_log_tail(folder)}"
+        write_result(run, folder, Result("failed", reason), started, commit)
     result = read_result(folder)
     assert result is not None
     return Outcome(run, result["status"], result["reason"])

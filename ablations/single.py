@@ -2,7 +2,6 @@
 
 import argparse
 import json
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -10,21 +9,22 @@ from typing import Any
 from jsonargparse import ArgumentError, ArgumentParser, Namespace
 
 from ablations.load import make_study
-from ablations.plan import write_plan
-from ablations.results import Result
-from ablations.runner import is_final
 from ablations.sections import load_yaml
 from ablations.study import TrainConfig
-from ablations.train import train
+from ablations.sweep import train_missing
 from datamodules import TASKS
 from models.config import ConfigError, ModelConfig
 from models.probes import PROBES
+from reports.rows import read_result
 
-NAME = "train"  # folder of single runs, beside those of studies
+NAME = "train"  # of the study that holds single runs
 
 
 def train_one(arguments: Sequence[str]) -> int:
-    """Train one run in this process and print its folder and main numbers as JSON. Raises ConfigError or DataError."""
+    """Train one run and print its folder and main numbers as JSON. Raises ConfigError or DataError.
+
+    Returns the exit status: 0, or 1 where the run failed.
+    """
     task = _task_name(arguments)
     if {"--help", "-h"} & set(arguments):
         print(_help(task))
@@ -33,24 +33,20 @@ def train_one(arguments: Sequence[str]) -> int:
         raise ConfigError(f"task.name={task!r}: choose from {', '.join(TASKS)}, as in --task.name german")
     options = _parse(task, arguments)
     study = make_study(_study(options), source="ablations train")
-    root = options.output / NAME
+    root = options.output / study.folder
+    train_missing(study, root, redo=options.redo)
     (run,) = study.runs()
-    folder = root / run.folder
-    if is_final(folder) and not options.redo:
-        print(f"done already in {folder}; --redo trains again", file=sys.stderr)
-        return 0
-    write_plan(study, [run], root)
-    result = train(run, folder, progress=sys.stderr.isatty())
-    print(json.dumps({"folder": str(folder), "status": result.status, "metrics": _main_metrics(result)}, indent=2))
-    return 0
-
-
-def _main_metrics(result: Result) -> dict[str, float | None]:
-    return {
-        f"{metric.split}/{metric.metric}": metric.as_dict()["value"]
-        for metric in result.metrics
-        if not metric.coordinate
+    result = read_result(root / run.folder)
+    assert result is not None
+    numbers = {f"{row['split']}/{row['metric']}": row["value"] for row in result["metrics"] if not row["coordinate"]}
+    shown = {
+        "folder": str(root / run.folder),
+        "status": result["status"],
+        "reason": result["reason"],
+        "metrics": numbers,
     }
+    print(json.dumps(shown, indent=2))
+    return 1 if result["status"] == "failed" else 0
 
 
 def _task_name(arguments: Sequence[str]) -> str | None:
@@ -63,7 +59,8 @@ def _task_name(arguments: Sequence[str]) -> str | None:
         if not found.config.is_file():
             raise ConfigError(f"--config {found.config}: no such file")
         plain = load_yaml(found.config.read_text(encoding="utf-8"), str(found.config))
-        return plain.get("task", {}).get("name") if isinstance(plain, dict) else None
+        task = plain.get("task") if isinstance(plain, dict) else None
+        return task.get("name") if isinstance(task, dict) else None
     return found.task
 
 

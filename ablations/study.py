@@ -6,11 +6,12 @@ machine, whatever the order of keys, the name of the study or the folder that it
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, fields
 from typing import Any
-from urllib.parse import quote
 
+from ablations.listing import folder_name
 from ablations.sections import parse_section
 from datamodules import TASKS
 from datamodules.base import TaskConfig, TaskData
@@ -30,12 +31,12 @@ SECTIONS = ("task", "model", "train")
 class TrainConfig(OptimConfig):
     """How one run is trained: the optimiser's settings, batches and validation."""
 
-    batch_size: int = 32
-    """Sequences (sentence pairs) in a batch."""
+    batch_size: int | None = None
+    """Sequences (sentence pairs) in a batch; by default 32, where `batch_tokens` does not decide."""
     batch_tokens: int = 0
     """Translation only: target tokens in a batch, in place of `batch_size`; 0: not used."""
     validate_every: int = 0
-    """Optimiser steps between two validations; 0: five validations a run."""
+    """Optimiser steps between two validations; 0: a fifth of `steps`. The last step is followed by one in any case."""
     log_every: int = 10
     """Optimiser steps between two rows of the training loss."""
     keep_checkpoints: bool = False
@@ -44,13 +45,15 @@ class TrainConfig(OptimConfig):
     def __post_init__(self) -> None:
         super().__post_init__()
         for name, least in (("batch_size", 1), ("batch_tokens", 0), ("validate_every", 0), ("log_every", 1)):
-            if getattr(self, name) < least:
-                raise ConfigError(f"{name}={getattr(self, name)}: must be at least {least}")
-
-    @property
-    def validation_interval(self) -> int:
-        """Optimiser steps between two validations."""
-        return min(self.validate_every or max(1, self.steps // 5), max(1, self.steps))
+            value = getattr(self, name)
+            if value is not None and value < least:
+                raise ConfigError(f"{name}={value}: must be at least {least}")
+        if self.batch_tokens and self.batch_size is not None:
+            raise ConfigError(f"batch_size={self.batch_size}: has no effect beside batch_tokens={self.batch_tokens}")
+        if not self.batch_tokens and self.batch_size is None:
+            object.__setattr__(self, "batch_size", 32)
+        interval = self.validate_every or self.steps // 5
+        object.__setattr__(self, "validate_every", max(1, min(interval, self.steps)))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -62,12 +65,14 @@ class Settings:
     model: ModelConfig
     train: TrainConfig
     measure: tuple[str, ...]
+    fingerprint: str
+    """Of the data: it stands for the paths in the identity of a run."""
 
     def data(self, seed: int) -> TaskData[Any]:
         """The task's data for one seed, not yet set up. Raises DataError where the training does not fit the task."""
         train = self.train
         return TASKS[self.task_name](
-            self.task, seed=seed, steps=train.steps, batch_size=train.batch_size, batch_tokens=train.batch_tokens
+            self.task, seed=seed, steps=train.steps, batch_size=train.batch_size or 1, batch_tokens=train.batch_tokens
         )
 
     def as_dict(self) -> dict[str, Any]:
@@ -86,7 +91,7 @@ class Settings:
             del plain["task"][name]
         for name in ("keep_checkpoints", "log_every"):
             del plain["train"][name]
-        return plain
+        return {**plain, "data": self.fingerprint}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -115,19 +120,11 @@ class Run:
     variant: str
     seed: int
     settings: Settings
-    data: str
-    """Fingerprint of the data."""
 
     @property
     def id(self) -> str:
         """Eight hexadecimal digits: a hash of the resolved settings, the seed, the data and the schema."""
-        identity = {
-            **self.settings.identity(),
-            "seed": self.seed,
-            "data": self.data,
-            "schema": SCHEMA,
-            "comparison": "same",
-        }
+        identity = {**self.settings.identity(), "seed": self.seed, "schema": SCHEMA, "comparison": "same"}
         text = json.dumps(identity, sort_keys=True, separators=(",", ":"), allow_nan=False)
         return hashlib.sha256(text.encode()).hexdigest()[:8]
 
@@ -148,34 +145,19 @@ class Study:
     source: dict[str, Any]
     """The study file with all overrides made: what `study.yaml` in the study's folder holds."""
 
+    @property
+    def folder(self) -> str:
+        """Place below the output folder."""
+        return folder_name(self.name)
+
     def runs(self) -> list[Run]:
         """Every run, the first seed of all variants before the second of any."""
-        prints: dict[str, str] = {}
         return [
-            Run(
-                study=self.name,
-                experiment=experiment.name,
-                variant=variant,
-                seed=seed,
-                settings=settings,
-                data=_fingerprint(settings, prints),
-            )
+            Run(study=self.name, experiment=experiment.name, variant=variant, seed=seed, settings=settings)
             for seed in self.seeds
             for experiment in self.experiments
             for variant, settings in experiment.variants.items()
         ]
-
-
-def _fingerprint(settings: Settings, known: dict[str, str]) -> str:
-    key = json.dumps(settings.as_dict()["task"], sort_keys=True)
-    if key not in known:
-        known[key] = TASKS[settings.task_name].fingerprint(settings.task)
-    return known[key]
-
-
-def folder_name(name: str) -> str:
-    """A name as one path component on any system."""
-    return quote(name, safe="=,+@ ").replace(" ", "_")
 
 
 def resolve(sections: Sections, measure: tuple[str, ...], where: str) -> Settings:
@@ -184,25 +166,43 @@ def resolve(sections: Sections, measure: tuple[str, ...], where: str) -> Setting
     name = task.pop("name", None)
     if name not in TASKS:
         raise ConfigError(f"{where}task.name={name!r}: choose from {', '.join(TASKS)}")
-    for probe in measure:
-        if probe not in PROBES:
-            raise ConfigError(f"{where}measure: {probe!r}: choose from {', '.join(PROBES)}")
+    task_config = parse_section(TASKS[name].Config, task, f"{where}task")
+    with _named(f"{where}task: "):
+        fingerprint = TASKS[name].fingerprint(task_config)
     settings = Settings(
         task_name=name,
-        task=parse_section(TASKS[name].Config, task, f"{where}task"),
+        task=task_config,
         model=parse_section(ModelConfig, sections["model"], f"{where}model"),
         train=parse_section(TrainConfig, sections["train"], f"{where}train"),
         measure=measure,
+        fingerprint=fingerprint,
     )
-    for section, check in (
-        ("model", lambda: check_kind(settings.model, TASKS[name].kind)),
-        ("train", lambda: settings.data(0)),
-    ):
-        try:
-            check()
-        except ValueError as error:
-            raise ConfigError(f"{where}{section}.{error}") from error
+    with _named(f"{where}model."):
+        check_kind(settings.model, TASKS[name].kind)
+    with _named(f"{where}train."):
+        settings.data(0)
+    check_measure(measure, settings.train, where)
     return settings
+
+
+@contextmanager
+def _named(where: str) -> Iterator[None]:
+    """Put in front of a refusal where it comes from."""
+    try:
+        yield
+    except ValueError as error:
+        raise ConfigError(f"{where}{error}") from error
+
+
+def check_measure(measure: Sequence[str], train: TrainConfig, where: str) -> None:
+    """Raises ConfigError for a probe that is none or stands there twice, and for a run that would do nothing."""
+    for probe in measure:
+        if probe not in PROBES:
+            raise ConfigError(f"{where}measure: {probe!r}: choose from {', '.join(PROBES)}")
+    if len(set(measure)) < len(measure):
+        raise ConfigError(f"{where}measure={list(measure)}: a probe stands there twice")
+    if not train.steps and not measure:
+        raise ConfigError(f"{where}train.steps=0: trains nothing, so name what to measure: {', '.join(PROBES)}")
 
 
 def section_fields(section: str, sections: Sections) -> list[str]:

@@ -9,40 +9,51 @@ from filelock import FileLock, Timeout
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
+from ablations.checks import with_data
 from ablations.plan import write_plan
 from ablations.runner import Outcome, is_final, run_all, workers_available
 from ablations.study import Run, Study
 from models.config import ConfigError
-from reports.page import build
 
 
 def sweep(study: Study, root: Path, *, workers: int | None = None, redo: bool = False) -> int:
     """Run a study in `root` and report it. Returns the exit status: 0, or 1 where some run failed.
 
-    Runs that are done are not touched, unless `redo`. Raises ConfigError where another sweep is at work in the folder.
+    Raises ConfigError or DataError as `train_missing` does.
     """
-    runs = study.runs()
-    missing = [run for run in runs if redo or not is_final(root / run.folder)]
-    _check_data(missing)  # before anything is written
-    root.mkdir(parents=True, exist_ok=True)
-    try:
-        with FileLock(root / ".lock", timeout=0):
-            write_plan(study, runs, root)
-            outcomes = _train(missing, len(runs), root, workers or workers_available())
-    except Timeout as error:
-        raise ConfigError(
-            f"study {study.name!r}: another sweep is at work in {root}; wait for it or choose another --output"
-        ) from error
+    outcomes = train_missing(study, root, workers=workers, redo=redo)
+    from reports.page import build  # plotting is not needed before
+
     page = build(root)
-    _say(f"{_count(outcomes) or 'nothing to train: all runs are done'}; report:")
+    counts = ", ".join(f"{n} {status}" for status, n in Counter(outcome.status for outcome in outcomes).items())
+    _say(f"{counts or 'nothing to train: all runs are done'}; report:")
     print(page)
     return 1 if any(outcome.status == "failed" for outcome in outcomes) else 0
 
 
-def _check_data(runs: list[Run]) -> None:
-    """Set up the data of each task once, so that a bad file is one error here and not one in every run."""
-    for task in {(run.settings.task_name, run.settings.task): run.settings for run in runs}.values():
-        task.data(0).setup()
+def train_missing(study: Study, root: Path, *, workers: int | None = None, redo: bool = False) -> list[Outcome]:
+    """Train what is not done yet (with `redo` everything); what is done is not touched.
+
+    Raises ConfigError where a model does not suit its data, where `root` cannot be written and where another sweep is
+    at work in it; DataError where data cannot be read. Nothing is written then.
+    """
+    runs = study.runs()
+    _check(run for run in runs if redo or not is_final(root / run.folder))
+    try:
+        root.mkdir(parents=True, exist_ok=True)
+        with FileLock(root / ".lock", timeout=0):
+            write_plan(study, runs, root)
+            missing = [run for run in runs if redo or not is_final(root / run.folder)]
+            return _train(missing, len(runs), root, workers or workers_available())
+    except Timeout as error:
+        raise ConfigError(f"another sweep is at work in {root}; wait for it or choose another --output") from error
+
+
+def _check(runs: Iterable[Run]) -> None:
+    """Look at model and data of each variant before anything is written."""
+    variants = {(run.experiment, run.variant): run.settings for run in runs}
+    for _ in with_data(variants.values()):
+        pass
 
 
 def _train(missing: list[Run], planned: int, root: Path, workers: int) -> list[Outcome]:
@@ -68,10 +79,6 @@ def _line(outcome: Outcome) -> str:
     run = outcome.run
     reason = f" ({outcome.reason.splitlines()[0]})" if outcome.reason else ""
     return f"{run.experiment} / {run.variant} / seed {run.seed}: {outcome.status}{reason}"
-
-
-def _count(outcomes: list[Outcome]) -> str:
-    return ", ".join(f"{n} {status}" for status, n in Counter(outcome.status for outcome in outcomes).items())
 
 
 def _say(text: str) -> None:

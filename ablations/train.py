@@ -14,24 +14,22 @@ import torch
 from lightning.pytorch.callbacks import Callback, ModelCheckpoint
 from torch import nn
 
-from ablations.callbacks import BestValues, Stopwatch
+from ablations.callbacks import BestValues, Stopwatch, ValidateLast
 from ablations.results import Metric, MetricsCsv, Result, now, write_result, write_run, write_table
 from ablations.study import Run
 from datamodules.base import TaskData
 from models.build import build_model
 from models.config import TaskShape
-from models.lit import Diverged, LanguageModel, Module, Tagger, Translator
-from models.optim import OptimConfig
+from models.lit import Diverged, Module, Translator, make_module
 from models.probes import PROBES
 from models.size import parameter_count
 from reports.rows import ITEMS
 
 MONITOR = "validation/loss"
-SEQUENCE_MODULES = {"tagging": Tagger, "next-token": LanguageModel}
 
 
-def train(run: Run, folder: Path, *, accelerator: str = "cpu", progress: bool = False) -> Result:
-    """Train, test and measure one run; `folder` ends up with all that DESIGN's run folder holds, result.json last.
+def train(run: Run, folder: Path, *, commit: str | None = None) -> Result:
+    """Train, test and measure one run; `folder` ends up with all that a run's folder holds, result.json last.
 
     What is tested are the weights of the best validation loss. A loss that is not finite ends the run as `diverged`,
     which is a result with values fixed beforehand: accuracy at chance, BLEU 0, loss ln V. Anything else is raised.
@@ -40,7 +38,7 @@ def train(run: Run, folder: Path, *, accelerator: str = "cpu", progress: bool = 
     torch.set_num_threads(1)  # the order of a sum depends on the threads, and so would the last bits of a result
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "result.json").unlink(missing_ok=True)
-    write_run(run, folder)
+    write_run(run, folder, commit)
     data = run.settings.data(run.seed)
     data.setup()
     for note in data.notes:  # pairs dropped and the like, for the log
@@ -48,21 +46,25 @@ def train(run: Run, folder: Path, *, accelerator: str = "cpu", progress: bool = 
     shape = task_shape(data)
     model = build_model(run.settings.model, shape, run.seed)
     stopwatch = Stopwatch(run.settings.model, shape)
-    result = Result("completed", device=accelerator)
+    result = Result("completed")
     try:
         if run.settings.train.steps:
-            result = _fit_and_test(run, folder, data, model, stopwatch, accelerator, progress)
+            result = _fit_and_test(run, folder, data, model, stopwatch)
         result.metrics += _probed(run, data, model)
-    except Diverged as diverged:
-        result = Result("diverged", str(diverged), _fixed_values(data), device=accelerator)
+    except (Diverged, NoFiniteLoss) as diverged:
+        result = Result("diverged", str(diverged), _fixed_values(data))
     result.cost = {
         "parameters": parameter_count(run.settings.model, shape),
         **stopwatch.cost(),
         "wall_seconds": round(time.perf_counter() - clock, 3),
         "peak_memory_mib": _peak_memory(),
     }
-    write_result(run, folder, result, started)
+    write_result(run, folder, result, started, commit)
     return result
+
+
+class NoFiniteLoss(RuntimeError):
+    """Training went through, but an evaluation has no finite loss."""
 
 
 def task_shape(data: TaskData[Any]) -> TaskShape:
@@ -77,60 +79,45 @@ def task_shape(data: TaskData[Any]) -> TaskShape:
     )
 
 
-def make_module(data: TaskData[Any], model: nn.Module, optim: OptimConfig, shape: TaskShape) -> Module:
-    """The LightningModule for the data's kind."""
-    if data.kind == "translation":
-        return Translator(model, optim, shape, data.detokenise)
-    return SEQUENCE_MODULES[data.kind](model, optim)
-
-
-def _fit_and_test(
-    run: Run,
-    folder: Path,
-    data: TaskData[Any],
-    model: nn.Module,
-    stopwatch: Stopwatch,
-    accelerator: str,
-    progress: bool,
-) -> Result:
-    """Fit, then test the best weights. Raises Diverged."""
+def _fit_and_test(run: Run, folder: Path, data: TaskData[Any], model: nn.Module, stopwatch: Stopwatch) -> Result:
+    """Fit, then test the best weights. Raises Diverged and NoFiniteLoss."""
     torch.manual_seed(run.seed)  # dropout
-    module = make_module(data, model, run.settings.train, task_shape(data))
+    module = make_module(model, run.settings.train, task_shape(data), data.detokenise)
     best = ModelCheckpoint(
         folder / "checkpoints", "best", monitor=MONITOR, save_weights_only=True, enable_version_counter=False
     )
     values = BestValues(MONITOR)
-    trainer = _trainer(run, folder, [stopwatch, values, best], accelerator, progress)
+    trainer = _trainer(run, folder, [stopwatch, ValidateLast(), values, best])
     try:
         trainer.fit(module, datamodule=data)
         if not values.values:
-            return Result("diverged", "no validation loss is finite", _fixed_values(data), device=accelerator)
+            raise NoFiniteLoss("no validation loss is finite")
         trainer.test(module, datamodule=data, ckpt_path="best", weights_only=True, verbose=False)
     finally:
         if not run.settings.train.keep_checkpoints:
             shutil.rmtree(folder / "checkpoints", ignore_errors=True)
-    tested = {name: float(value) for name, value in trainer.callback_metrics.items()}
+    tested = {name: float(value) for name, value in trainer.callback_metrics.items() if name.startswith("test/")}
     if not math.isfinite(tested["test/loss"]):
-        return Result("diverged", "the test loss is not finite", _fixed_values(data), device=accelerator)
+        raise NoFiniteLoss("the test loss is not finite")
     metrics = [Metric.from_key(name, value) for name, value in {**values.values, **tested}.items()]
     metrics += [Metric("test", ITEMS, coordinate, count) for coordinate, count in module.evaluation.items().items()]
     _write_outputs(module, folder / "outputs")
-    return Result("completed", metrics=metrics, signatures=_signatures(module), device=accelerator)
+    return Result("completed", metrics=metrics, signatures=_signatures(module))
 
 
-def _trainer(run: Run, folder: Path, callbacks: list[Callback], accelerator: str, progress: bool) -> L.Trainer:
+def _trainer(run: Run, folder: Path, callbacks: list[Callback]) -> L.Trainer:
     settings = run.settings.train
     return L.Trainer(
-        accelerator=accelerator,
+        accelerator="cpu",
         devices=1,
         max_steps=settings.steps,
         logger=MetricsCsv(folder / "metrics.csv"),
         callbacks=callbacks,
-        val_check_interval=settings.validation_interval,
+        val_check_interval=settings.validate_every,
         check_val_every_n_epoch=None,
         num_sanity_val_steps=0,
         log_every_n_steps=min(settings.log_every, settings.steps),
-        enable_progress_bar=progress,
+        enable_progress_bar=False,
         enable_model_summary=False,
         default_root_dir=folder,
     )

@@ -130,6 +130,18 @@ class TaskData(L.LightningDataModule, Generic[ConfigT]):
             self.prepare()
             self._held = {"validation": self.evaluation_batches("validation"), "test": self.evaluation_batches("test")}
 
+    @property
+    def longest(self) -> int:
+        """Most positions that a model has to take in one sequence; after setup.
+
+        Here those of the evaluation, which for generated tasks has every length that training has.
+        """
+        return max(batch["inputs"].shape[1] for batch in self._held_batches())
+
+    def _held_batches(self) -> Iterator[Batch]:
+        assert self._held is not None, "setup() comes first"
+        return (batch for sets in self._held.values() for batches in sets for batch in batches)
+
     def train_dataloader(self) -> "BatchLoader":
         """`steps` batches, in order."""
         return BatchLoader(BatchSet(self.steps, self.training_batch))

@@ -159,7 +159,7 @@ class Draws:
 
 
 def sentences(split: Split, seed: int, *, nested: bool) -> Iterator[Sentence]:
-    """The sentences of a split, without end: a pure function of split and seed.
+    """The sentences of a split, without end and with repeats (about 1 in 100): a pure function of split and seed.
 
     Args:
         split: only sentences whose English side the hash puts there.

@@ -70,6 +70,13 @@ class ParallelData(TaskData[ConfigT]):
         rows = self._batches.rows(index)
         return translation_batch([self._sources[row] for row in rows], [self._targets[row] for row in rows])
 
+    @property
+    def longest(self) -> int:
+        """Most positions of a source or of a target in training and evaluation; after setup."""
+        training = [len(sentence) + 1 for sentence in (*self._sources, *self._targets)]  # with START or END
+        held = [batch[name].shape[1] for batch in self._held_batches() for name in ("source", "target")]
+        return max(training + held)
+
     def detokenise(self, ids: list[int]) -> str:
         """Text of target ids up to the first END, without special tokens and subword marks."""
         if END in ids:

@@ -38,8 +38,8 @@ class Subwords:
 
 
 def cache_folder() -> Path:
-    """Where trained models are kept: $ABLATIONS_CACHE, or `cache` in the current folder."""
-    return Path(os.environ.get("ABLATIONS_CACHE") or "cache")
+    """Where trained models are kept: $ABLATIONS_CACHE, or `runs/.cache` in the current folder."""
+    return Path(os.environ.get("ABLATIONS_CACHE") or "runs/.cache")
 
 
 def load_or_train(lines: list[str], vocabulary: int) -> Subwords:

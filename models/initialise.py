@@ -1,10 +1,11 @@
-"""Weights drawn from the seed and the parameter's name alone.
+"""Weights drawn from the seed and the parameter's name, shape and distribution alone.
 
-Two models with one seed therefore share every weight that both have, whatever else differs between them, so that
+Two models with one seed therefore share every weight that both draw alike, whatever else differs between them, so that
 comparisons are paired by construction.
 """
 
 import hashlib
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -12,6 +13,8 @@ from torch import Tensor, nn
 from models.config import ModelConfig
 from models.embeddings import Head, Table, TiedHead
 from models.positions import Position
+from models.recurrent import Lstm
+from models.transformer import PreNorm, Stack
 
 OUTSIDE_BLOCKS = (Table, Head, TiedHead, Position)
 
@@ -25,33 +28,60 @@ def initialise(model: nn.Module, seed: int, config: ModelConfig) -> None:
 
     Raises TypeError for a module that owns parameters but cannot draw them.
     """
-    branch_ends = [name for name, _ in model.named_parameters() if name.endswith(".output.weight")]
+    branches = _branches(model)
     draws: dict[nn.Parameter, Tensor] = {}
     for prefix, owner in model.named_modules():
         for name, parameter in owner.named_parameters(prefix, recurse=False):
             if parameter not in draws:
-                stack = name.partition(".layers.")[0]
-                n_branches = sum(end.startswith(stack) for end in branch_ends) if name in branch_ends else 1
-                draws[parameter] = _draw(owner, parameter, name, seed, config, n_branches)
+                draws[parameter] = _draw(owner, parameter, name, seed, config, branches.get(parameter, 1))
     with torch.no_grad():
         for parameter, value in draws.items():
             parameter.copy_(value)
+
+
+def _branches(model: nn.Module) -> dict[Tensor, int]:
+    """For each matrix that ends a residual branch, the `output` of a sublayer, how many branches its stack has.
+
+    Sublayers are counted, not matrices: one that ends without a matrix is a branch too.
+    """
+    found: dict[Tensor, int] = {}
+    for stack in (module for module in model.modules() if isinstance(module, Stack)):
+        sublayers = [module for module in stack.modules() if isinstance(module, PreNorm)]
+        outputs = [getattr(sublayer.inner, "output", None) for sublayer in sublayers]
+        found |= {output.weight: len(sublayers) for output in outputs if isinstance(output, nn.Linear)}
+    return found
 
 
 def _draw(
     owner: nn.Module, parameter: nn.Parameter, name: str, seed: int, config: ModelConfig, n_branches: int
 ) -> Tensor:
     """The initial value of one parameter; the others of its owner are left overwritten."""
-    reset = getattr(owner, "reset_parameters", None)
-    if reset is None:
+    if not hasattr(owner, "reset_parameters"):
         raise TypeError(f"{type(owner).__name__} owns the parameter {name} but has no reset_parameters()")
     with torch.random.fork_rng(devices=[]), torch.no_grad():
         torch.default_generator.manual_seed(seed_of(seed, name))
-        reset()
+        _reset(owner, parameter)
         if parameter.dim() >= 2 and not isinstance(owner, OUTSIDE_BLOCKS):
+            torch.default_generator.manual_seed(seed_of(seed, name))  # a reset may have drawn other parameters too
             _redraw(parameter, owner, config, n_branches)
             parameter.mul_(config.gain)
         return parameter.clone()
+
+
+def _reset(owner: Any, parameter: nn.Parameter) -> None:
+    """Draw a parameter as its owner does.
+
+    torch's recurrent layers draw all of theirs from one stream, in which the place of each depends on the sizes of
+    those before it: here each is drawn alone. In nn.Linear and Head what is drawn before has a size that follows from
+    the shape and the range of the parameter itself.
+    """
+    if not isinstance(owner, nn.RNNBase):
+        owner.reset_parameters()
+        return
+    bound = owner.hidden_size**-0.5
+    nn.init.uniform_(parameter, -bound, bound)
+    if isinstance(owner, Lstm):
+        owner.reset_forget_bias()
 
 
 def _redraw(matrix: nn.Parameter, owner: nn.Module, config: ModelConfig, n_branches: int) -> None:

@@ -22,7 +22,7 @@ from lightning.pytorch.utilities.types import OptimizerLRScheduler
 from torch import Tensor, nn
 from torch.optim import Optimizer
 
-from models.config import Kind, TaskShape
+from models.config import TaskShape
 from models.decoding import Decodable, greedy, length_limit
 from models.evaluation import MAIN, Contrast, Evaluation, Translations
 from models.losses import IGNORED, Batch, TokenLoss, log_probability, predict, token_loss
@@ -218,8 +218,14 @@ class Translator(Module):
         self.evaluation.contrasts += [Contrast(*item) for item in items]
 
 
-LIT: dict[Kind, type[LanguageModel] | type[Tagger] | type[Translator]] = {
-    "next-token": LanguageModel,
-    "tagging": Tagger,
-    "translation": Translator,
-}
+def make_module(
+    model: nn.Module, optim: OptimConfig, shape: TaskShape, detokenise: Callable[[list[int]], str]
+) -> Module:
+    """The module of the task's kind; `detokenise`, from target tokens to text, is for translation alone."""
+    match shape.kind:
+        case "next-token":
+            return LanguageModel(model, optim)
+        case "tagging":
+            return Tagger(model, optim)
+        case "translation":
+            return Translator(model, optim, shape, detokenise)

@@ -12,7 +12,7 @@ from typing import ClassVar
 import torch
 from torch import Tensor
 
-from models.positions import Position, offsets
+from models.positions import Position
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,6 +27,12 @@ class Mask:
     """Boolean, False: weight 0, but counted in the normalisation."""
     is_triangle: bool = False
     """`allowed` is the square lower triangle and there is nothing else, so that the fused call need not read it."""
+
+    def __post_init__(self) -> None:
+        for name in ("allowed", "kept"):
+            mask = getattr(self, name)
+            if mask is not None and mask.dtype != torch.bool:  # a mask of numbers would be added to the scores
+                raise TypeError(f"{name} must be boolean, True = may be attended: got {mask.dtype}")
 
     @cached_property
     def fused(self) -> Tensor | None:
@@ -68,7 +74,7 @@ class MaskRule:
         """Mask of the last `n_queries` of `n_keys` positions; `real` (B, n_keys), None: no padding."""
         offset = offsets(n_queries, n_keys, device)
         near = None if self.window is None else offset.abs() <= self.window
-        return self.combine(offset <= 0, near, real, position.bias(n_queries, n_keys))
+        return self.combine(offset <= 0, near, real, position.bias(offset))
 
     def combine(self, past: Tensor, near: Tensor | None, real: Tensor | None, bias: Tensor | None) -> Mask:
         """The mask from its parts: keys in the past and in the window (Tq, Tk), real ones (B, Tk), bias of scores."""
@@ -108,6 +114,12 @@ class AfterSoftmaxMask(MaskRule):
 
 
 MASKS: dict[str, type[MaskRule]] = {"causal": CausalMask, "none": NoMask, "after-softmax": AfterSoftmaxMask}
+
+
+def offsets(n_queries: int, n_keys: int, device: torch.device) -> Tensor:
+    """Key position - query position (n_queries, n_keys), where the queries are the last of the keys' positions."""
+    keys = torch.arange(n_keys, device=device)
+    return keys - keys[n_keys - n_queries :, None]
 
 
 def real_keys(real: Tensor | None) -> Tensor | None:

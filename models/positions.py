@@ -1,6 +1,6 @@
 """Position schemes. A scheme may act at three places: on the embeddings, on queries and keys, or on the scores.
 
-B batch, T length, D width, H heads, K head width.
+B batch, T length, D width, H heads, K head width, Tq queries, Tk keys.
 """
 
 import math
@@ -56,8 +56,8 @@ class Position(nn.Module):
         """Mark queries or keys x (B, H, T, K) of positions start, start + 1, ..."""
         return x
 
-    def bias(self, n_queries: int, n_keys: int) -> Tensor | None:
-        """Summands (H, n_queries, n_keys) of the scores; the queries are the last of the keys' positions."""
+    def bias(self, offset: Tensor) -> Tensor | None:
+        """Summands (H or 1, Tq, Tk) of the scores, from key position - query position (Tq, Tk), int64."""
         return None
 
     @staticmethod
@@ -138,8 +138,8 @@ class ALiBi(Position):
         heads = torch.arange(1, shape.n_heads + 1)
         self.register_buffer("slopes", 2.0 ** (-8 * heads / shape.n_heads), persistent=False)
 
-    def bias(self, n_queries: int, n_keys: int) -> Tensor:
-        return -self.slopes[:, None, None] * offsets(n_queries, n_keys, self.slopes.device).abs()
+    def bias(self, offset: Tensor) -> Tensor:
+        return -self.slopes[:, None, None] * offset.abs()
 
 
 class Relative(Position):
@@ -165,9 +165,8 @@ class Relative(Position):
     def reset_parameters(self) -> None:
         nn.init.normal_(self.weight, std=self.deviation)
 
-    def bias(self, n_queries: int, n_keys: int) -> Tensor:
-        buckets = self.bucket(offsets(n_queries, n_keys, self.weight.device))
-        return self.weight[buckets].permute(2, 0, 1)
+    def bias(self, offset: Tensor) -> Tensor:
+        return self.weight[self.bucket(offset)].permute(2, 0, 1)
 
     def bucket(self, offset: Tensor) -> Tensor:
         """Bucket of each offset (key - query)."""
@@ -196,12 +195,6 @@ def angles(start: int, length: int, width: int, like: Tensor) -> Tensor:
     positions = torch.arange(start, start + length, device=like.device, dtype=precision)
     frequencies = 10000.0 ** (-torch.arange(0, width, 2, device=like.device, dtype=precision) / width)
     return positions[:, None] * frequencies
-
-
-def offsets(n_queries: int, n_keys: int, device: torch.device) -> Tensor:
-    """Key position - query position (n_queries, n_keys), where the queries are the last of the keys' positions."""
-    keys = torch.arange(n_keys, device=device)
-    return keys - keys[n_keys - n_queries :, None]
 
 
 POSITIONS: dict[str, type[Position]] = {

@@ -54,6 +54,10 @@ class Lstm(nn.LSTM):
 
     def reset_parameters(self) -> None:
         super().reset_parameters()
+        self.reset_forget_bias()
+
+    def reset_forget_bias(self) -> None:
+        """Overwrites the forget gate's share of every bias."""
         if self.forget_bias:
             forget = slice(self.hidden_size, 2 * self.hidden_size)  # torch's order: input, forget, cell, output
             for name, parameter in self.named_parameters():

@@ -160,7 +160,7 @@ def plot_lines(
             zorder=2 + level,
             legend=False,
         )
-        for _, of_seed in rows.groupby("seed") if seeds == 2 else ():
+        for _, of_seed in rows.sort_values(x).groupby("seed") if seeds == 2 else ():
             ax.plot(of_seed[x], of_seed["value"], color=style.colour, linewidth=0.8, alpha=0.6, zorder=2 + level)
     ax.set(xlabel="", ylabel="")
     ax.grid(axis="y", color=HAIRLINE, linewidth=0.6)
@@ -216,6 +216,25 @@ def scale_values(ax: Axes, values: "pd.Series[float]", *, metric: str, chance: f
         ax.yaxis.set_major_locator(LogLocator(subs=(1.0, 3.0) if high < 300 * low else (1.0,)))
         ax.yaxis.set_minor_locator(NullLocator())
         ax.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+
+
+def scale_places(ax: Axes, places: Iterable[float], *, most: int) -> None:
+    """An x axis of the values of a setting; logarithmic where they span more than a factor of 30.
+
+    Ticks stand at the values themselves, at up to `most` of them that are not too close. Call after plot_lines.
+    """
+    known = sorted(set(places))
+    log = known[0] > 0 and known[-1] > 30 * known[0]
+    if log:
+        ax.set_xscale("log")
+    at = np.log(known) if log else np.array(known)
+    shown = [0]
+    for i in range(1, len(known)):
+        if at[i] - at[shown[-1]] >= 0.999 * np.ptp(at) / (most - 1):
+            shown.append(i)
+    ax.xaxis.set_major_locator(FixedLocator([known[i] for i in shown]))
+    ax.xaxis.set_minor_locator(NullLocator())
+    ax.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
 
 
 def fitting(text: str, points: float) -> str:

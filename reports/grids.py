@@ -14,7 +14,7 @@ from reports.wording import effect_note, interval, quantity, ratio
 COSTS = {
     "parameters": "Parameters",
     "training_flops": "Training FLOPs",
-    "wall_seconds": "Seconds",
+    "train_seconds": "Training seconds",
     "tokens_per_second": "Tokens/s",
 }
 

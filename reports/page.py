@@ -5,18 +5,19 @@ report/index.html   report/figures/*.png, *.svg   report/runs.csv, metrics.csv, 
 
 import shlex
 from collections import Counter
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import pandas as pd
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from reports.experiment import Experiment
+from reports.families import Family, families
 from reports.figures import theme
 from reports.grids import Grid, changes_grid, effects_grid, others_grid, settings_grid, variants_grid
 from reports.metrics import facts
-from reports.pictures import Gallery, Picture, measured, pictures, slug
+from reports.pictures import Gallery, Picture, family_pictures, measured, pictures, slug
 from reports.rows import COUNTED, ITEMS, STATES, StudyRows, read_study, write_text
 from reports.statistics import LEVEL
 from reports.table import SPLITS, Tables, make_tables
@@ -27,22 +28,22 @@ TEMPLATES = Path(__file__).parent / "templates"
 
 @dataclass(frozen=True, kw_only=True)
 class Section:
-    """All that the page shows of one experiment. Not every experiment has every part."""
+    """All that the page shows of one experiment, or of a grid as a whole. Not every one has every part."""
 
     name: str
     anchor: str
     facts: str
-    headline: str
-    further: str
-    warning: str
+    headline: str = ""
+    further: str = ""
+    warning: str = ""
     pictures: list[Picture]
-    variants: Grid
-    effects: Grid | None
-    measured: list[Picture]
-    others: Grid | None
-    changes: Grid | None
-    settings: Grid | None
-    signature: str
+    variants: Grid | None = None
+    effects: Grid | None = None
+    measured: list[Picture] = field(default_factory=list)
+    others: Grid | None = None
+    changes: Grid | None = None
+    settings: Grid | None = None
+    signature: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -66,8 +67,7 @@ def build(study_folder: Path) -> Path:
     folder = study_folder / "report"
     with theme():
         gallery = Gallery(folder / "figures")
-        names = list(study.plan["experiments"])
-        sections = [make_section(Experiment(tables, name), place, gallery) for place, name in enumerate(names, start=1)]
+        sections = list(make_sections(tables, gallery))
     write_tables(tables, folder)
     write_text(folder / "index.html", render(study, tables, sections))
     gallery.clear()
@@ -85,6 +85,27 @@ def write_tables(tables: Tables, folder: Path) -> None:
     }
     for name, frame in files.items():
         write_text(folder / f"{name}.csv", frame.to_csv(index=False, lineterminator="\n"))
+
+
+def make_sections(tables: Tables, gallery: Gallery) -> Iterator[Section]:
+    """A section for each experiment; before the first point of a grid one for the grid, as soon as it is a curve."""
+    experiments = [Experiment(tables, name) for name in tables.study.plan["experiments"]]
+    grids = {min(experiments.index(point) for point in family.points): family for family in families(experiments)}
+    for place, experiment in enumerate(experiments):
+        if place in grids and (section := _family_section(grids[place], place + 1, gallery)).pictures:
+            yield section
+        yield make_section(experiment, place + 1, gallery)
+
+
+def _family_section(family: Family, place: int, gallery: Gallery) -> Section:
+    plan = family.points[0].plan
+    values = ", ".join(f"{value:g}" for value in family.places)
+    return Section(
+        name=family.name,
+        anchor=f"grid-{place}",
+        facts=f"Task {plan['task']} ({plan['kind']}) · {len(family.points)} values of {family.path}: {values}",
+        pictures=list(family_pictures(family, f"{place:02}-{slug(family.name)}", gallery)),
+    )
 
 
 def make_section(experiment: Experiment, place: int, gallery: Gallery) -> Section:
@@ -120,6 +141,7 @@ def render(study: StudyRows, tables: Tables, sections: Sequence[Section]) -> str
     lead = next((section for section in sections if section.headline), None)
     return environment.get_template("index.html").render(
         study=study.plan["study"],
+        description=study.plan.get("description", ""),
         headline=_headline(study, lead),
         lead=lead,
         progress=_progress(study),
@@ -129,7 +151,7 @@ def render(study: StudyRows, tables: Tables, sections: Sequence[Section]) -> str
         unfinished=_unfinished(study),
         origin=_origin(study),
         multiplicity=_multiplicity(tables.effects),
-        command=f"ablations run {shlex.quote(study.plan['study'])}",
+        command=f"ablations run {shlex.quote(str(study.folder / 'study.yaml'))}",
     )
 
 
@@ -137,9 +159,11 @@ def _headline(study: StudyRows, lead: Section | None) -> str:
     """The page in one sentence: that of the first experiment that has something to compare."""
     if lead is not None:
         return lead.headline
-    if any(row.state in COUNTED for row in study.runs):
-        return "Nothing to compare yet: no variant has finished together with its base."
-    return "Nothing has finished yet."
+    if not any(row.state in COUNTED for row in study.runs):
+        return "Nothing has finished yet."
+    if all(row.variant == study.plan["experiments"][row.experiment]["base"] for row in study.runs):
+        return "Nothing to compare: no experiment has a variant beside its base."
+    return "Nothing to compare yet: no variant has finished together with its base."
 
 
 def _progress(study: StudyRows) -> str:

@@ -10,6 +10,8 @@ from markupsafe import Markup
 from matplotlib.figure import Figure
 
 from reports.experiment import Experiment
+from reports.families import Family
+from reports.figures import scale_places
 from reports.layouts import effects_figure, inline, lines_figure, save
 from reports.metrics import LONG_RANGE, facts
 from reports.rows import ITEMS
@@ -129,13 +131,13 @@ def _axis_picture(
         chance=experiment.plan["chance"].get(metric),
         mark=None if trained is None else (trained, f"trained at {trained:g}"),
     )
-    caption = _lines_caption(experiment, data, figure)
+    caption = _lines_caption(experiment.base, data, figure)
     if metric == "accuracy" and axis == "distance" and LONG_RANGE in experiment.metrics:
         caption += f" {long_range_note(experiment.values)}"
     return gallery.hang(figure, name, f"{facts(metric).name} by {axis}", caption)
 
 
-def _lines_caption(experiment: Experiment, data: pd.DataFrame, figure: Figure) -> str:
+def _lines_caption(base: str, data: pd.DataFrame, figure: Figure) -> str:
     seeds = data.groupby("variant")["seed"].nunique()
     log = figure.axes[0].get_yscale() == "log"
     parts = [
@@ -143,7 +145,7 @@ def _lines_caption(experiment: Experiment, data: pd.DataFrame, figure: Figure) -
         "Thin lines: single seeds, where there are two." if (seeds == 2).any() else "",
         f"{BANDS} (no wider than the line where all seeds agree)." if seeds.max() > 2 else "",
         "Means and bands are those of the logarithms." if log and seeds.max() > 1 else "",
-        f"Black: {experiment.base}." if experiment.base in seeds.index else "",
+        f"Black: {base}." if base in seeds.index else "",
     ]
     return " ".join(part for part in parts if part)
 
@@ -168,7 +170,7 @@ def _curve_picture(experiment: Experiment, curves: pd.DataFrame, metric: str, na
         chance=experiment.plan["chance"].get(metric),
         mark=None,
     )
-    caption = f"{_lines_caption(experiment, curves, figure)} Validation set."
+    caption = f"{_lines_caption(experiment.base, curves, figure)} Validation set."
     if (curves["state"] == "diverged").any():
         caption += " ✕: a run diverged here; from there on the mean is over the other seeds."
     return gallery.hang(figure, name, f"{facts(metric).name} while training", caption)
@@ -178,6 +180,44 @@ def measured(experiment: Experiment, stem: str, gallery: Gallery) -> Iterator[Pi
     """Figures of measurements of the model itself, such as gradients by layer."""
     probes = experiment.values[~experiment.values["split"].isin(SPLITS)]
     yield from _axis_pictures(experiment, probes[probes["metric"] != LONG_RANGE], f"{stem}-measured", gallery)
+
+
+def family_pictures(family: Family, stem: str, gallery: Gallery) -> Iterator[Picture]:
+    """A figure for each headline metric, over the setting in which the points of a grid differ."""
+    for metric in family.metrics:
+        data = family.values(metric)
+        if data["at"].nunique() > 1:
+            yield _family_picture(family, data, metric, f"{stem}-{slug(metric)}-by-{slug(family.path)}", gallery)
+
+
+def _family_picture(family: Family, data: pd.DataFrame, metric: str, name: str, gallery: Gallery) -> Picture:
+    figure = lines_figure(
+        data.drop(columns="state"),
+        x="at",
+        metric=metric,
+        order=family.order,
+        base=family.points[0].base,
+        styles=family.points[0].styles,
+        x_label=family.path,
+        chance=family.chance(metric),
+        mark=None,
+    )
+    scale_places(figure.axes[0], data["at"], most=8 if len(figure.axes) == 1 else 5)
+    parts = [
+        _lines_caption(family.points[0].base, data, figure),
+        f"Each value of {family.path} is trained by itself.",
+        _far_note(family) if metric == LONG_RANGE else "",
+        "A diverged run has the values fixed for it beforehand." if (data["state"] == "diverged").any() else "",
+    ]
+    caption = " ".join(part for part in parts if part)
+    return gallery.hang(figure, name, f"{facts(metric).name} by {family.path}", caption)
+
+
+def _far_note(family: Family) -> str:
+    notes = {long_range_note(point.values) for point in family.points if LONG_RANGE in point.metrics}
+    return (
+        notes.pop() if len(notes) == 1 else "Long-range accuracy is over the longest third of each point's distances."
+    )
 
 
 def slug(text: str) -> str:

@@ -14,7 +14,7 @@ import os
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal, NamedTuple, NoReturn, TypedDict, TypeVar, cast, get_args
+from typing import Any, Literal, NamedTuple, NoReturn, NotRequired, TypedDict, TypeVar, cast, get_args
 
 SCHEMA = 1
 """Version of the files below; a file of another version is refused."""
@@ -54,6 +54,8 @@ class ExperimentPlan(TypedDict):
     design: str
     variants: list[str]  # base first
     changes: dict[str, dict[str, Any]]  # variant to {dotted path: value}
+    grid: NotRequired[dict[str, Any]]  # where the experiment is one point of a grid: {dotted path: value}
+    family: NotRequired[str]  # name in the study file, which the points of a grid share
 
 
 class PlannedRun(TypedDict):
@@ -71,6 +73,7 @@ class Plan(TypedDict):
 
     schema: int
     study: str
+    description: NotRequired[str]
     seeds: list[int]
     experiments: dict[str, ExperimentPlan]
     runs: list[PlannedRun]
@@ -105,6 +108,7 @@ class Cost(TypedDict, total=False):
     parameters: int | None
     training_flops: float | None
     wall_seconds: float | None
+    train_seconds: float | None  # of the training alone, without validation
     busy_seconds: float | None
     tokens_per_second: float | None
     peak_memory_mib: float | None

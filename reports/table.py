@@ -222,9 +222,9 @@ def variants_table(study: StudyRows, values: pd.DataFrame, effects: pd.DataFrame
             for metric, summary in summaries.items():
                 record |= _metric_record(metric, summary.get(variant), changes.get((name, metric, variant)))
             found.append(record)
-    counts = {column: "Int64" for column in columns if column.endswith("_n")}
+    types = {column: "Int64" if column.endswith("_n") else "float" for column in (*COSTS, *columns)}
     fixed = ["experiment", "variant", "is_base", "changes", "planned", "counted", *STATES, *COSTS]
-    return _frame(found, (*fixed, *columns)).astype(counts)
+    return _frame(found, (*fixed, *columns)).astype(types)
 
 
 def records(frame: pd.DataFrame) -> list[dict[str, Any]]:

@@ -19,7 +19,7 @@ PACKAGES = ("ablations", "models", "datamodules", "reports")
 
 @pytest.mark.parametrize("package", PACKAGES)
 def test_the_tree_in_the_readme_names_every_file(package: str) -> None:
-    tree = README[README.index(f"\n{package}/ ") :]
+    tree = re.split(r"\n(?=\w+/ )", README[README.index(f"\n{package}/ ") + 1 :])[0]
     for path in (ROOT / package).glob("*.py"):
         if path.stem not in ("__init__", "__main__"):
             assert re.search(rf"\b{path.name}\b", tree), f"{path} is not in README's tree"

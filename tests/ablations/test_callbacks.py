@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 import torch
 
-from ablations.callbacks import BestValues, Stopwatch
+from ablations.callbacks import BestValues, Stopwatch, tokens
 from models.config import ModelConfig, TaskShape
 
 SHAPE = TaskShape(kind="tagging", input_sizes=(7,), output_size=7)
@@ -27,15 +27,25 @@ def test_validation_time_is_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
     assert (watch.wall, watch.busy) == (5.0, 1.5)
 
 
-def test_tokens_are_those_with_a_target() -> None:
+def test_tokens_are_the_real_ones_of_what_is_trained_on() -> None:
+    plain = {"inputs": torch.zeros(2, 5), "targets": torch.full((2, 5), -100)}
+    real = torch.arange(5) < torch.tensor([[2], [4]])
+    assert tokens(plain) == 10
+    assert tokens({**plain, "real": real}) == 6
+    assert tokens({"source_real": torch.ones(2, 7), "target_real": real, "targets": plain["targets"]}) == 6
+
+
+def test_operations_are_counted_by_the_batch() -> None:
     watch = Stopwatch(ModelConfig(d_model=12), SHAPE)
     batch = {
         "inputs": torch.zeros(2, 5, dtype=torch.long),
         "targets": torch.tensor([[1, 2, -100, -100, 0], [-100] * 5]),
     }
     watch.on_train_batch_end(NOTHING, NOTHING, NOTHING, batch, 0)
-    assert watch.tokens == 3
-    assert watch.flops > 0
+    once = watch.flops
+    watch.on_train_batch_end(NOTHING, NOTHING, NOTHING, batch, 1)
+    assert watch.flops == 2 * once > 0
+    assert watch.tokens == 20
     assert watch.cost()["tokens_per_second"] is None
 
 

@@ -10,6 +10,7 @@ import time
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
 import pytest
 import yaml
 
@@ -111,6 +112,34 @@ def test_a_study_from_run_to_report_and_again(
     assert capsys.readouterr().out.strip() == str(page)
 
 
+def test_variants_called_like_nothing_or_no_are_in_every_file(
+    tiny: dict[str, Any], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """YAML and pandas take these words for something else than text unless told not to."""
+    experiment = tiny["experiments"]["copy"]
+    del experiment["vary"]
+    fields = {"NA": "position", "None": "norm", "no": "residual", "null": "feed_forward"}
+    experiment["variants"] = {name: {f"model.{field}": "none"} for name, field in fields.items()}
+    names = ["base", *fields]
+    output = ["--output", str(tmp_path / "runs")]
+    assert main(["run", write(tiny, tmp_path), *output, "--seeds", "1"]) == 0
+    root = tmp_path / "runs/tiny"
+    plan = json.loads((root / "plan.json").read_text(encoding="utf-8"))
+    assert plan["experiments"]["copy"]["variants"] == names
+    assert list(plan["experiments"]["copy"]["changes"]) == names
+    assert [run["variant"] for run in plan["runs"]] == names
+    source = yaml.safe_load((root / "study.yaml").read_text(encoding="utf-8"))
+    assert source["experiments"]["copy"]["variants"] == experiment["variants"]
+    written = [json.loads(path.read_text(encoding="utf-8"))["variant"] for path in root.rglob("run.json")]
+    assert sorted(written) == sorted(names)
+    for name in ("runs", "metrics", "curves", "variants", "effects"):
+        table = pd.read_csv(root / "report" / f"{name}.csv", keep_default_na=False)
+        assert list(table["variant"].unique()) == names[name == "effects" :], name
+    capsys.readouterr()
+    assert main(["status", "tiny", *output, "--json"]) == 0
+    assert [row["variant"] for row in json.loads(capsys.readouterr().out)["runs"]] == names
+
+
 def test_redo_trains_again_and_gives_the_same_numbers(
     tiny: dict[str, Any], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -153,7 +182,7 @@ def test_train_makes_one_run_from_flags(tmp_path: Path, capsys: pytest.CaptureFi
     assert shown["metrics"]["test/loss"] > 0
     assert "seed-4-" in shown["folder"]
     assert main(command) == 0
-    assert "done already" in capsys.readouterr().err
+    assert json.loads(capsys.readouterr().out) == shown
 
 
 def test_train_reads_a_file_and_flags_override_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -194,6 +223,14 @@ def study_text(**changes: Any) -> str:
 BAD_STUDIES = {
     "misspelt field": (study_text(model={"n_head": 2}), "n_head=2: no such field; did you mean 'n_heads'?"),
     "wrong type": (study_text(train={"lr": "fast"}), "train.lr='fast': expected float"),
+    "a scheme called no": (
+        "name: bad\nexperiments:\n  e:\n    task: {name: order}\n    model: {position: no}\n",
+        "model.position=False: expected str",
+    ),
+    "a variant called no": (
+        "name: bad\nexperiments:\n  e:\n    task: {name: order}\n    variants: {no: {model.n_heads: 1}}\n",
+        "variant=False: give a name",
+    ),
     "unknown value": (study_text(model={"norm": "lair"}), "norm='lair': choose from"),
     "heads that do not divide": (study_text(model={"n_heads": 5}), "d_model=64: must be divisible by n_heads=5"),
     "missing folder": (study_text(task={**PAIR, "root": "nowhere"}, model=MODEL), "nowhere"),

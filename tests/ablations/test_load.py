@@ -87,7 +87,8 @@ BAD = [
     ("experiments/copy/task/target", "nxt", "copy, base: task.target"),
     ("experiments/copy/task/name", "ordr", "copy, base: task.name='ordr': choose from"),
     ("experiments/copy/train/lr", -1, "copy, base: train.lr=-1"),
-    ("experiments/copy/train/batch_tokens", 64, "copy, base: train.batch_tokens"),
+    ("experiments/copy/train/batch_tokens", 64, "copy, base: train.batch_size=3: has no effect beside batch_tokens"),
+    ("experiments/copy/train", {"batch_tokens": 64}, "copy, base: train.batch_tokens=64: must be 0 for kind tagging"),
     ("experiments/copy/vary", {"model.position": ["nowhere"]}, "copy, position=nowhere: model.position='nowhere'"),
     ("experiments/copy/vary", {"model.position": "none"}, "copy: model.position='none': expected a list"),
     ("experiments/copy/vary", {"modell.position": ["none"]}, "copy, position=none: modell.position: a path is"),
@@ -100,7 +101,15 @@ BAD = [
     ("seeds", 0, "seeds=0"),
     ("seeds", [1, 1], r"seeds=\[1, 1\]"),
     ("name", "", "name=''"),
-    ("name", "report", "name='report'"),
+    ("experiments", {False: {"task": {"name": "order"}}}, "experiment=False: give a name"),
+    ("experiments", {"report": {"task": {"name": "order"}}}, "experiment='report'"),
+    ("experiments", {"train": {"task": {"name": "order"}}}, "experiment='train'"),
+    ("experiments/copy/vary", {False: ["none"]}, "copy: False: a path is text"),
+    ("experiments/copy/grid", {1: ["none"]}, "copy: 1: a path is text"),
+    ("experiments/copy/vary", {"model.window": [4, 16]}, "copy, window=4: changes nothing in the base"),
+    ("experiments/copy/vary", {"train.log_every": [3]}, "copy, log_every=3: changes nothing in the base"),
+    ("experiments/copy/train/steps", 0, "copy, base: train.steps=0: trains nothing, so name what to measure"),
+    ("experiments/copy/measure", ["gradient-norm", "gradient-norm"], "a probe stands there twice"),
 ]
 
 
@@ -137,11 +146,31 @@ def test_variants_that_are_no_variants_are_refused(tiny: dict[str, Any], variant
         ("other.train.steps=1", "no experiment has the field"),
         ("train.steps", "expected PATH=VALUE"),
         ("train.steps=five", "train.steps='five': expected int"),
+        ("task.vocabulary=9", "copy has a grid over this field"),
+        ("copy.task.vocabulary=9", "copy has a grid over this field"),
     ],
 )
 def test_wrong_overrides_are_refused(tiny: dict[str, Any], override: str, message: str) -> None:
+    tiny["experiments"]["copy"]["grid"] = {"task.vocabulary": [7, 8]}
     with pytest.raises(ConfigError, match=message):
         make_study(tiny, [override])
+
+
+def test_paths_make_variants_where_other_data_lie_there(tmp_path: Path) -> None:
+    for folder, text in (("a", "x"), ("b", "y"), ("c", "x")):
+        write_corpus(tmp_path / folder, text)
+    task = {"name": "translation", "root": str(tmp_path / "a")}
+    spec = {"task": task, "model": {"architecture": "encoder-decoder"}}
+
+    def variants(folder: str) -> list[str]:
+        other = {"other": {"task.root": str(tmp_path / folder)}}
+        return list(
+            make_study({"name": "x", "experiments": {"e": {**spec, "variants": other}}}).experiments[0].variants
+        )
+
+    assert variants("b") == ["base", "other"]
+    with pytest.raises(ConfigError, match="e, other: changes nothing in the base"):
+        variants("c")
 
 
 def test_an_unknown_study_names_the_shipped_ones(tmp_path: Path) -> None:
@@ -153,8 +182,17 @@ def test_an_unknown_study_names_the_shipped_ones(tmp_path: Path) -> None:
         load_study(str(path))
 
 
+def write_corpus(folder: Path, text: str) -> None:
+    folder.mkdir()
+    for name in ("train", "val", "test_2016_flickr"):
+        for language in ("de", "en"):
+            (folder / f"{name}.{language}").write_text(f"{text}\n", encoding="utf-8")
+
+
 @pytest.mark.parametrize("name", SHIPPED_NAMES)
-def test_every_shipped_study_is_sound(name: str) -> None:
+def test_every_shipped_study_is_sound(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write_corpus(tmp_path / "multi30k", "ein satz")
+    monkeypatch.setenv("ABLATIONS_DATA", str(tmp_path))
     study = load_study(name)
     assert study.name == name
     assert study.description

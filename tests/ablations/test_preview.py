@@ -24,7 +24,7 @@ def test_sizes_are_those_of_the_variant_and_time_is_claimed_only_from_runs_that_
 
     run = study.runs()[0]
     (tmp_path / run.folder).mkdir(parents=True)
-    write_result(run, tmp_path / run.folder, Result("completed", cost={"wall_seconds": 600.0}), started="")
+    write_result(run, tmp_path / run.folder, Result("completed", cost={"wall_seconds": 600.0}), started="", commit=None)
     entries = preview(study, tmp_path)
     assert [entry["done"] for entry in entries] == [True, False, False, False]
     show(study, entries)

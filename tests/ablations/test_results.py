@@ -35,7 +35,7 @@ def test_keys_of_logged_values_are_taken_apart(key: str, metric: Metric) -> None
 
 def test_metrics_are_appended_in_long_form_and_keep_every_digit(tmp_path: Path) -> None:
     logger = MetricsCsv(tmp_path / "metrics.csv")
-    logger.log_metrics({"train/loss": 1 / 3, "epoch": 0}, step=10)
+    logger.log_metrics({"train/loss": 1 / 3, "epoch": 0}, step=9)
     logger.log_metrics({"test/accuracy@distance=2": 0.1, "test/loss": math.nan}, step=20)
     rows = read_metrics(tmp_path)
     assert rows[0] == (10, "train", "loss", "", 1 / 3)
@@ -46,8 +46,8 @@ def test_metrics_are_appended_in_long_form_and_keep_every_digit(tmp_path: Path) 
 
 def test_run_and_result_read_back(tmp_path: Path, run: Run) -> None:
     result = Result("completed", metrics=[Metric("test", "loss", "", 0.1), Metric("test", "bleu", "", math.inf)])
-    write_run(run, tmp_path)
-    write_result(run, tmp_path, result, started="2000-01-01T00:00:00+00:00")
+    write_run(run, tmp_path, commit=None)
+    write_result(run, tmp_path, result, started="2000-01-01T00:00:00+00:00", commit=None)
     plain, read = read_run(tmp_path), read_result(tmp_path)
     assert plain is not None
     assert read is not None
@@ -60,7 +60,9 @@ def test_run_and_result_read_back(tmp_path: Path, run: Run) -> None:
 
 
 def test_result_is_strict_json(tmp_path: Path, run: Run) -> None:
-    write_result(run, tmp_path, Result("diverged", metrics=[Metric("test", "loss", "", math.nan)]), started="")
+    write_result(
+        run, tmp_path, Result("diverged", metrics=[Metric("test", "loss", "", math.nan)]), started="", commit=None
+    )
     json.loads((tmp_path / "result.json").read_text(), parse_constant=lambda name: pytest.fail(name))
 
 
@@ -80,4 +82,4 @@ def test_the_commit_is_none_without_git(monkeypatch: pytest.MonkeyPatch) -> None
         raise FileNotFoundError
 
     monkeypatch.setattr(subprocess, "run", missing)
-    assert results.commit() is None
+    assert results.current_commit() is None

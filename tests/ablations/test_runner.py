@@ -81,7 +81,7 @@ def test_states_of_a_folder(tiny: dict[str, Any], tmp_path: Path) -> None:
     run = make_study(tiny).runs()[0]
     assert status(tmp_path) is None
     for name, final in (("failed", False), ("diverged", True), ("completed", True)):
-        write_result(run, tmp_path, Result(name), started="")
+        write_result(run, tmp_path, Result(name), started="", commit=None)
         assert status(tmp_path) == name
         assert is_final(tmp_path) is final
     (tmp_path / "result.json").write_text("{", encoding="utf-8")

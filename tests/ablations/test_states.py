@@ -21,9 +21,9 @@ def test_every_planned_run_has_a_state(
     for run, ending in zip(runs, endings, strict=False):
         folder = tmp_path / run.folder
         folder.mkdir(parents=True)
-        write_run(run, folder)
+        write_run(run, folder, commit=None)
         if ending is not None:
-            write_result(run, folder, Result(*ending), started="")
+            write_result(run, folder, Result(*ending), started="", commit=None)
     found = states(tmp_path)
     expected = ["completed", "diverged", "failed", "begun", "waiting", "waiting"]
     assert [run["state"] for run in found["runs"]] == expected

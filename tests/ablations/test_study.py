@@ -10,8 +10,9 @@ from typing import Any
 
 import pytest
 
+from ablations.listing import folder_name
 from ablations.load import make_study
-from ablations.study import TrainConfig, folder_name
+from ablations.study import TrainConfig
 from models.config import ConfigError
 
 
@@ -116,4 +117,11 @@ def test_training_settings_out_of_range_are_refused(field: str, value: int) -> N
     ("steps", "every", "interval"), [(250, 0, 50), (250, 40, 40), (3, 0, 1), (10, 99, 10), (0, 0, 1)]
 )
 def test_validation_interval(steps: int, every: int, interval: int) -> None:
-    assert TrainConfig(steps=steps, validate_every=every).validation_interval == interval
+    assert TrainConfig(steps=steps, validate_every=every).validate_every == interval
+
+
+def test_batches_have_one_size() -> None:
+    assert TrainConfig().batch_size == 32
+    assert TrainConfig(batch_tokens=64).batch_size is None
+    with pytest.raises(ConfigError, match="batch_size=8: has no effect beside batch_tokens=64"):
+        TrainConfig(batch_size=8, batch_tokens=64)

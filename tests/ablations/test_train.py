@@ -51,7 +51,9 @@ def test_a_run_leaves_all_its_files_and_the_result_last(tiny: dict[str, Any], tm
     written = read_result(tmp_path)
     assert written is not None
     for column in ("parameters", "training_flops", "busy_seconds", "tokens_per_second", "wall_seconds"):
-        assert float(written["cost"][column]) > 0
+        value = written["cost"][column]
+        assert value is not None
+        assert value > 0
     assert not (tmp_path / "checkpoints").exists()
     newest = max(tmp_path.rglob("*"), key=lambda path: path.stat().st_mtime_ns)
     assert newest.name in ("result.json", tmp_path.name)
@@ -66,12 +68,12 @@ def test_the_same_run_gives_the_same_bits(tiny: dict[str, Any], tmp_path: Path) 
     assert values(train(other, tmp_path / "c"))["test/loss"] != first["test/loss"]
 
 
+@pytest.mark.parametrize(("made_up", "best"), [([1.0, 2.0, 3.0], 0), ([math.nan, 2.0, 1.0], 2)])
 def test_the_weights_tested_are_those_of_the_best_validation(
-    tiny: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tiny: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, made_up: list[float], best: int
 ) -> None:
-    """Validation losses 1, 2, 3 (made up): the test must see the weights of the first validation."""
     seen: list[torch.Tensor] = []
-    losses = iter([1.0, 2.0, 3.0])
+    losses = iter(made_up)
     original = Module._log_results
 
     def log_results(self: Module, split: str) -> None:
@@ -84,11 +86,18 @@ def test_the_weights_tested_are_those_of_the_best_validation(
     monkeypatch.setattr(
         Module, "results", lambda self: {} if self.trainer.validating or self.trainer.training else {"loss": 0.5}
     )
-    result = train(run_of(tiny, train={"steps": 3, "validate_every": 1}), tmp_path)
+    steady = {"steps": 3, "validate_every": 1, "schedule": "constant"}  # cosine ends with a step of rate 0
+    result = train(run_of(tiny, train=steady), tmp_path)
     assert len(seen) == 4
-    assert torch.equal(seen[3], seen[0])
-    assert not torch.equal(seen[3], seen[2])
+    assert [torch.equal(seen[3], weights) for weights in seen[:3]] == [number == best for number in range(3)]
     assert values(result)["validation/loss"] == 1.0
+
+
+def test_the_last_step_is_followed_by_a_validation_whatever_the_interval(tiny: dict[str, Any], tmp_path: Path) -> None:
+    train(run_of(tiny, train={"steps": 7, "validate_every": 3}), tmp_path)
+    steps = [row.step for row in read_metrics(tmp_path) if row.metric == "loss" and row.split == "validation"]
+    assert steps == [3, 6, 7]
+    assert {row.step for row in read_metrics(tmp_path) if row.split == "test"} == {7}
 
 
 def test_a_loss_that_is_not_finite_is_a_result(tiny: dict[str, Any], tmp_path: Path) -> None:

@@ -16,8 +16,8 @@ from datamodules.order import Order, OrderConfig
 CONFIG = OrderConfig(length=5, vocabulary=7, validation_size=11, test_size=3)
 
 
-def _data(steps: int = 10) -> Order:
-    return Order(CONFIG, seed=0, steps=steps, batch_size=3)
+def _data(steps: int = 10, seed: int = 0) -> Order:
+    return Order(CONFIG, seed=seed, steps=steps, batch_size=3)
 
 
 class Recorder(L.LightningModule):
@@ -69,8 +69,8 @@ def _trainer(callbacks: list[L.Callback] | None = None, sanity: int = 0) -> L.Tr
     )
 
 
-def _expected() -> list[list[list[int]]]:
-    return [_data().training_batch(index)["inputs"].tolist() for index in range(10)]
+def _expected(seed: int = 0) -> list[list[list[int]]]:
+    return [_data(seed=seed).training_batch(index)["inputs"].tolist() for index in range(10)]
 
 
 def test_lightning_trains_on_the_batches_in_order_and_tests() -> None:
@@ -80,10 +80,12 @@ def test_lightning_trains_on_the_batches_in_order_and_tests() -> None:
     trainer.test(module, datamodule=data, verbose=False)
 
 
-def test_sanity_steps_do_not_move_the_training_order() -> None:
+@pytest.mark.parametrize("sanity", [0, 2])
+@pytest.mark.parametrize("seed", range(5))
+def test_sanity_steps_do_not_move_the_training_order(seed: int, sanity: int) -> None:
     module = Recorder()
-    _trainer(sanity=1).fit(module, datamodule=_data())
-    assert module.seen == _expected()
+    _trainer(sanity=sanity).fit(module, datamodule=_data(seed=seed))
+    assert module.seen == _expected(seed)
 
 
 @pytest.mark.parametrize("step", [2, 3, 4])  # validation is after every third

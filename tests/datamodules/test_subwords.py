@@ -106,4 +106,4 @@ def test_without_a_setting_the_cache_is_in_the_current_folder(tmp_path: Path, mo
     monkeypatch.delenv("ABLATIONS_CACHE", raising=False)
     monkeypatch.chdir(tmp_path)
     load_or_train(LINES, 60)
-    assert len(list((tmp_path / "cache" / "subwords").glob("*.model"))) == 1
+    assert len(list((tmp_path / "runs/.cache/subwords").glob("*.model"))) == 1

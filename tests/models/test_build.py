@@ -1,11 +1,18 @@
+import socket
+from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
+import torch.distributed as dist
+from torch.multiprocessing.spawn import spawn
+from torch.nn.parallel import DistributedDataParallel
 
 from models.build import ARCHITECTURES, build_model, check
 from models.config import RECURRENT, TRANSFORMERS, ConfigError, Kind, ModelConfig, TaskShape
 from models.recurrent import RecurrentSequenceModel, RecurrentTranslator
 from models.transformer import TransformerSequenceModel, TransformerTranslator
+from tests.models import variants
 
 SHAPES: dict[Kind, TaskShape] = {
     "next-token": TaskShape(kind="next-token", input_sizes=(7,), output_size=7),
@@ -65,3 +72,31 @@ def test_each_task_gets_the_model_of_its_architecture(kind: Kind, architecture: 
         (False, False): TransformerSequenceModel,
     }[architecture in RECURRENT, kind == "translation"]
     assert type(build_model(config, SHAPES[kind], 0)) is expected
+
+
+def device_of_two(rank: int, port: int, folder: Path) -> None:
+    """One step of every variant; what went wrong is left in `folder`, a line each."""
+    torch.set_num_threads(1)
+    dist.init_process_group("gloo", f"tcp://127.0.0.1:{port}", rank=rank, world_size=2)
+    wrong = []
+    for name, config in variants.VARIANTS.items():
+        model = DistributedDataParallel(variants.built(config), find_unused_parameters=False)
+        optimiser = torch.optim.AdamW(model.parameters())
+        arguments = variants.batch(config.architecture, n_rows=2 + rank)
+        model(*arguments).square().mean().backward()
+        wrong += [f"{name}: {key} has no gradient" for key, weight in model.named_parameters() if weight.grad is None]
+        optimiser.step()
+        try:
+            model(*arguments)  # only here does it complain of parameters that took no part in the step
+        except RuntimeError as error:
+            wrong.append(f"{name}: {error}")
+    (folder / str(rank)).write_text("\n".join(wrong), encoding="utf-8")
+    dist.destroy_process_group()
+
+
+def test_every_variant_trains_on_two_devices_without_a_search_for_unused_parameters(tmp_path: Path) -> None:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    spawn(device_of_two, (port, tmp_path), nprocs=2)  # type: ignore[no-untyped-call]
+    assert [(tmp_path / str(rank)).read_text(encoding="utf-8") for rank in range(2)] == ["", ""]

@@ -1,3 +1,6 @@
+from dataclasses import asdict, replace
+from typing import Any
+
 import pytest
 import torch
 from torch import nn
@@ -5,7 +8,7 @@ from torch import nn
 from models.build import build_model
 from models.config import RECURRENT, ModelConfig, TaskShape
 from models.initialise import initialise, seed_of
-from tests.models.variants import SHAPES, VARIANTS, built, small
+from tests.models.variants import RECURRENT_VARIANTS, SHAPES, VARIANTS, built, small
 
 Weights = dict[str, torch.Tensor]
 
@@ -15,21 +18,50 @@ def weights(config: ModelConfig, seed: int = 0) -> Weights:
 
 
 def is_block_matrix(name: str, weight: torch.Tensor) -> bool:
-    return weight.dim() == 2 and ".layers." in name
+    return weight.dim() == 2 and not any(part in name for part in ("embedding", "position", "head"))
 
 
-@pytest.mark.parametrize("name", [name for name in VARIANTS if "initialisation" not in name and "gain" not in name])
-def test_variants_share_every_weight_that_both_have(name: str) -> None:
-    config = VARIANTS[name]
-    base, variant = weights(small(config.architecture)), weights(config)
-    common = {key for key in base if key in variant and base[key].shape == variant[key].shape}
-    assert any(is_block_matrix(key, base[key]) for key in common) or config.d_head != 4
-    for key in common:
-        if "tie_embeddings" in name and "embedding" in key:
-            continue  # drawn from N(0, 1) instead of N(0, 1 / D)
-        if "d_ff" in name and key.endswith("output.bias"):
-            continue  # drawn from a range that depends on d_ff
-        assert torch.equal(base[key], variant[key]), key
+def is_drawn_otherwise(name: str, weight: torch.Tensor, config: ModelConfig, changed: set[str]) -> bool:
+    """Whether the changed fields give a parameter another distribution."""
+    n_branches_differs = bool(changed & {"n_layers", "cross_attention"}) or config.d_ff is None
+    return any(
+        [
+            is_block_matrix(name, weight) and changed & {"initialisation", "gain"},
+            "layers.bias_" in name and "forget_bias" in changed,
+            name.endswith("output.bias") and "d_ff" in changed,  # from a range that depends on d_ff
+            "embedding" in name and "tie_embeddings" in changed,  # N(0, 1) instead of N(0, 1 / D)
+            # untied, it stands on the states and not on what is as wide as the embeddings
+            name == "head.bias" and config.architecture in RECURRENT and "tie_embeddings" in changed,
+            name.endswith("output.weight") and config.initialisation == "gpt2" and n_branches_differs,
+        ]
+    )
+
+
+@pytest.mark.parametrize("initialisation", ["default", "xavier", "gpt2"])
+@pytest.mark.parametrize("name", VARIANTS | RECURRENT_VARIANTS)
+def test_variants_share_every_weight_that_both_draw_alike(name: str, initialisation: Any) -> None:
+    config = (VARIANTS | RECURRENT_VARIANTS)[name]
+    base = small(config.architecture, initialisation=initialisation)
+    if "initialisation" not in name:
+        config = replace(config, initialisation=initialisation)
+    changed = {field for field, value in asdict(config).items() if value != asdict(base)[field]}
+    ours, theirs = weights(base), weights(config)
+    common = {key for key in ours if key in theirs and ours[key].shape == theirs[key].shape}
+    assert any(is_block_matrix(key, ours[key]) for key in common) or changed & {"d_head", "d_hidden"}
+    different = {key for key in common if not torch.equal(ours[key], theirs[key])}
+    assert different == {key for key in common if is_drawn_otherwise(key, ours[key], config, changed)}
+
+
+@pytest.mark.parametrize("architecture", RECURRENT)
+def test_a_recurrent_net_has_torchs_own_distribution_in_every_parameter(architecture: str) -> None:
+    """Uniform within 1 / sqrt(H), at a standard error of about 1 / sqrt(5 n) for n values."""
+    for key, weight in weights(small(architecture, d_model=90, d_hidden=400)).items():
+        if ".layers." in key:
+            tolerance = 5 * (5 * weight.numel()) ** -0.5
+            assert float(weight.abs().max()) == pytest.approx(400**-0.5, rel=0.02)
+            assert float(weight.abs().max()) <= 400**-0.5
+            assert float(weight.std()) == pytest.approx((3 * 400) ** -0.5, rel=tolerance)
+            assert float(weight.mean()) == pytest.approx(0, abs=5 * (3 * 400 * weight.numel()) ** -0.5)
 
 
 def test_decoder_and_encoder_of_one_task_share_their_weights() -> None:
@@ -89,11 +121,20 @@ def test_xavier_has_variance_2_over_fan_in_plus_fan_out() -> None:
             assert float(weight.std()) == pytest.approx((2 / sum(weight.shape)) ** 0.5, rel=0.05)
 
 
-def test_gpt2_has_deviation_002_and_less_at_the_end_of_each_branch() -> None:
-    for key, weight in big(initialisation="gpt2").items():
+@pytest.mark.parametrize(
+    ("changes", "in_encoder", "in_decoder"),
+    [({}, 4, 6), ({"output_projection": "identity"}, 4, 6), ({"feed_forward": "none"}, 2, 4), ({"n_layers": 1}, 2, 3)],
+)
+def test_gpt2_has_deviation_002_and_less_at_the_end_of_each_branch(
+    changes: dict[str, Any], in_encoder: int, in_decoder: int
+) -> None:
+    found = big(initialisation="gpt2", **changes)
+    assert any(key.endswith("output.weight") for key in found)
+    for key, weight in found.items():
         if is_block_matrix(key, weight):
-            n_branches = 1 if not key.endswith("output.weight") else 4 if key.startswith("encoder") else 6
-            assert float(weight.std()) == pytest.approx(0.02 / n_branches**0.5, rel=0.05)
+            n_branches = in_encoder if key.startswith("encoder") else in_decoder
+            deviation = 0.02 / n_branches**0.5 if key.endswith("output.weight") else 0.02
+            assert float(weight.std()) == pytest.approx(deviation, rel=0.05), key
 
 
 @pytest.mark.parametrize("initialisation", ["default", "xavier", "gpt2"])

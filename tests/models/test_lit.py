@@ -4,7 +4,7 @@ import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, Self, get_args
 
 import lightning as L
 import pytest
@@ -16,9 +16,9 @@ from torch import Tensor, nn
 from torch.utils.data import DataLoader, Dataset
 
 from models.build import build_model
-from models.config import ModelConfig, TaskShape
+from models.config import Kind, ModelConfig, TaskShape
 from models.evaluation import Contrast
-from models.lit import LIT, Diverged, LanguageModel, Module, Tagger, Translator
+from models.lit import Diverged, LanguageModel, Module, Tagger, Translator, make_module
 from models.losses import Batch
 from models.metrics import corpus_bleu
 from models.optim import OptimConfig
@@ -373,6 +373,21 @@ def test_the_rate_moves_with_every_optimiser_step() -> None:
     assert len(set(rates)) >= 5
 
 
+def test_the_rate_counts_optimiser_steps_and_not_micro_batches() -> None:
+    """With four micro-batches a step, the end of a warm-up over two steps is at micro-batch 8."""
+    rates: list[float] = []
+
+    class Rates(L.Callback):
+        def on_train_batch_end(self, trainer: L.Trainer, *_: Any) -> None:
+            rates.append(trainer.optimizers[0].param_groups[0]["lr"])
+
+    options: dict[str, Any] = {"limit_val_batches": 0, "accumulate_grad_batches": 4, "log_every_n_steps": 99}
+    trainer(3, callbacks=[Rates()], **options).fit(Tagger(Weights(), OPTIM), loader([tags(0)] * 12), loader([]))
+    factors = [OPTIM.factor(step) for step in (1, 2, 3, 4)]
+    expected = [factors[0]] * 3 + [factors[1]] * 4 + [factors[2]] * 4 + [factors[3]]  # moved after each fourth
+    assert rates == pytest.approx([OPTIM.lr * factor for factor in expected])
+
+
 def test_only_step_makes_a_loss(monkeypatch: pytest.MonkeyPatch) -> None:
     made: list[str] = []
     original = Module.step
@@ -496,21 +511,17 @@ def next_tokens(seed: int) -> Batch:
 
 
 def real_modules() -> Iterator[tuple[str, Callable[[], Module], Callable[[int], Batch]]]:
-    def sequence(kind: Any, shape: TaskShape, architecture: Any) -> Callable[[], Module]:
-        config = ModelConfig(architecture=architecture, d_model=12)
-        return lambda: LIT[kind](build_model(config, shape, seed=0), OptimConfig(steps=30, warmup=5, lr=0.02))  # type: ignore[call-arg]
-
-    def translator(architecture: Any) -> Callable[[], Module]:
+    def of(shape: TaskShape, architecture: Any) -> Callable[[], Module]:
         config = ModelConfig(architecture=architecture, d_model=12)
         optim = OptimConfig(steps=30, warmup=5, lr=0.02)
-        return lambda: Translator(build_model(config, TRANSLATION, seed=0), optim, TRANSLATION, words)
+        return lambda: make_module(build_model(config, shape, seed=0), optim, shape, words)
 
     for architecture in ("decoder", "lstm"):
-        yield f"language model, {architecture}", sequence("next-token", NEXT_TOKEN, architecture), next_tokens
+        yield f"language model, {architecture}", of(NEXT_TOKEN, architecture), next_tokens
     for architecture in ("encoder", "decoder", "gru"):
-        yield f"tagger, {architecture}", sequence("tagging", TAGGING, architecture), tags
+        yield f"tagger, {architecture}", of(TAGGING, architecture), tags
     for architecture in ("encoder-decoder", "rnn"):
-        yield f"translator, {architecture}", translator(architecture), pairs
+        yield f"translator, {architecture}", of(TRANSLATION, architecture), pairs
 
 
 REAL = {name: (module, batch) for name, module, batch in real_modules()}
@@ -524,6 +535,16 @@ def test_training_lowers_the_loss(name: str) -> None:
     losses = [row["train/loss"] for row in log.rows]
     assert losses[0] > 0.7 * math.log(V)
     assert sum(losses[-3:]) < 0.8 * sum(losses[:3])
+
+
+@pytest.mark.parametrize("name", REAL)
+def test_no_state_is_carried_from_batch_to_batch(name: str) -> None:
+    make, batch = REAL[name]
+    module = make()
+    batches = [pairs(i, size=3 + i, text=True) if batch is pairs else batch(i) for i in range(3)]
+    values = validate(module, batches)
+    assert validate(module, batches) == values
+    assert validate(module, batches[::-1]) == pytest.approx(values)
 
 
 @pytest.mark.parametrize(
@@ -592,5 +613,12 @@ def test_the_best_checkpoint_ignores_losses_that_are_not_numbers(tmp_path: Path)
 
 
 def test_each_kind_of_task_has_its_module() -> None:
-    kinds = {"next-token": LanguageModel, "tagging": Tagger, "translation": Translator}
-    assert kinds == LIT
+    kinds = {NEXT_TOKEN: LanguageModel, TAGGING: Tagger, TRANSLATION: Translator}
+    assert {shape.kind for shape in kinds} == set(get_args(Kind))
+    for shape, kind in kinds.items():
+        module = make_module(Weights(), OPTIM, shape, words)
+        assert type(module) is kind
+        assert module.optim is OPTIM
+        if isinstance(module, Translator):
+            assert (module.start, module.end) == (START, END)
+            assert module.detokenise is words

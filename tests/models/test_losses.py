@@ -82,6 +82,16 @@ def test_sums_of_parts_are_the_sum_of_the_whole() -> None:
     torch.testing.assert_close(accumulated, expected, rtol=0, atol=1e-12)
 
 
+def test_micro_batches_weigh_by_their_tokens() -> None:
+    """10 tokens of mean loss 1.0 and 100 of 2.0: 1.9091 a token, not the mean of means, 1.5."""
+    nats, tokens = torch.zeros(()), torch.zeros(())
+    for size, mean in ((10, 1.0), (100, 2.0)):
+        logits = torch.tensor([0.0, math.log(math.expm1(mean))]).expand(size, 2)
+        part = token_loss(logits, torch.zeros(size, dtype=torch.long), 0.0)
+        nats, tokens = nats + part.nats, tokens + part.tokens
+    assert (nats / tokens).item() == pytest.approx(1.9091, abs=5e-5)
+
+
 def test_a_target_out_of_range_is_an_error() -> None:
     with pytest.raises((IndexError, RuntimeError)):
         token_loss(torch.zeros(2, 3), torch.tensor([0, -1]), 0.0)

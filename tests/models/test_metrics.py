@@ -21,6 +21,7 @@ SHARD_REFERENCES = ["the cat sat on the mat", "hello world this was very nice", 
         ([FOX, ""], [FOX, "hello there my friend ."], 60.65),  # an empty hypothesis counts
         (["", ""], [FOX, FOX], 0.0),
         (["the cat sat there"], ["the cat sat here"], 59.46),
+        (["hello world how are you today"], ["hello world how are you this morning"], 64.32),  # 64.96 in pieces
         (["Zhongjian Plaza"], ["Zhongjian Plaza"], 0.0),  # no effective order: two words have no 4-gram
         (SHARDS, SHARD_REFERENCES, 54.09),
     ],

@@ -4,7 +4,12 @@ import pytest
 import torch
 from torch import Tensor
 
+from models.attention import attention_maps
+from models.build import build_model
+from models.config import TaskShape
+from models.masks import offsets
 from models.positions import POSITIONS, ALiBi, Learned, Position, PositionShape, Relative, Rotary, Sinusoidal
+from tests.models.variants import small
 
 B, T, H, K = 2, 7, 3, 4
 D = H * K
@@ -21,10 +26,14 @@ def shape(
     return PositionShape(d_model=d_model, n_heads=n_heads, d_head=d_head, max_length=max_length, causal=causal)
 
 
+def between(n_queries: int, n_keys: int) -> Tensor:
+    return offsets(n_queries, n_keys, torch.device("cpu"))
+
+
 def scores(position: Position, q: Tensor, k: Tensor, start: int, n_before: int) -> Tensor:
     """Scores of q (B, H, Tq, K) at positions from `start` against k (B, H, Tk, K) at positions from `n_before`."""
     product = position.rotate(q, start) @ position.rotate(k, n_before).mT
-    bias = position.bias(q.shape[2], start + q.shape[2])
+    bias = position.bias(between(q.shape[2], start + q.shape[2]))
     return product if bias is None else product + bias[..., n_before : n_before + k.shape[2]]
 
 
@@ -53,7 +62,7 @@ def test_embeddings_tell_the_place_exactly_if_declared(name: str) -> None:
 def test_a_scheme_uses_the_hooks_that_it_declares(name: str) -> None:
     entry, x = POSITIONS[name], torch.randn(B, H, T, K)
     assert entry.rotates is not torch.equal(entry(shape()).rotate(x, 0), x)
-    assert entry.biases is (entry(shape()).bias(T, T) is not None)
+    assert entry.biases is (entry(shape()).bias(between(T, T)) is not None)
 
 
 @pytest.mark.parametrize("name", POSITIONS)
@@ -62,7 +71,7 @@ def test_later_parts_of_a_sequence_are_marked_as_in_the_whole(name: str) -> None
     x, heads = torch.randn(B, T, D), torch.randn(B, H, T, K)
     torch.testing.assert_close(position.embed(x[:, 3:], 3), position.embed(x, 0)[:, 3:])
     torch.testing.assert_close(position.rotate(heads[:, :, 3:], 3), position.rotate(heads, 0)[:, :, 3:])
-    whole, part = position.bias(T, T), position.bias(T - 3, T)
+    whole, part = position.bias(between(T, T)), position.bias(between(T - 3, T))
     assert (whole is None) is (part is None)
     if whole is not None and part is not None:
         assert torch.equal(part, whole[:, 3:])
@@ -78,7 +87,7 @@ def test_nothing_goes_stale_between_calls_of_other_lengths_offsets_and_precision
         fresh.load_state_dict(used.state_dict())
         heads = part.view(B, length, H, K).transpose(1, 2)
         for position in (used, fresh):
-            position.bias(length, length)
+            position.bias(between(length, length))
         assert torch.equal(used.embed(part, start), fresh.embed(part, start))
         assert torch.equal(used.rotate(heads, start), fresh.rotate(heads, start))
         assert used.rotate(heads, start).dtype == dtype
@@ -140,7 +149,7 @@ def test_rotary_turns_pair_i_of_position_t_by_t_over_10000_to_the_2i_over_k() ->
 
 def test_alibi_slopes_follow_one_rule_for_every_number_of_heads() -> None:
     def slopes(n_heads: int) -> list[float]:
-        bias = ALiBi(shape(n_heads=n_heads)).bias(1, 2)  # one query, the key before it and its own
+        bias = ALiBi(shape(n_heads=n_heads)).bias(between(1, 2))  # one query, the key before it and its own
         return [-float(head[0, 0]) for head in bias]
 
     assert slopes(8) == [2.0**-h for h in range(1, 9)]
@@ -148,7 +157,7 @@ def test_alibi_slopes_follow_one_rule_for_every_number_of_heads() -> None:
 
 
 def test_alibi_is_symmetric() -> None:
-    bias = ALiBi(shape()).bias(T, T)
+    bias = ALiBi(shape()).bias(between(T, T))
     assert torch.equal(bias, bias.mT)
     assert bias.diagonal(dim1=1, dim2=2).eq(0).all()
 
@@ -181,3 +190,40 @@ def test_a_causal_stack_gives_all_relative_buckets_to_the_past() -> None:
     past = torch.arange(-300, 1)
     assert len(set(Relative(shape(causal=True)).bucket(past).tolist())) == 32
     assert len(set(Relative(shape(causal=False)).bucket(past).tolist())) == 16
+
+
+class Tent(Position):
+    """The example of CONTRIBUTING.md: a bias of a scheme that has neither parameters nor buffers."""
+
+    relative = True
+    biases = True
+
+    def bias(self, offset: Tensor) -> Tensor:
+        return -0.1 * offset.abs()[None]
+
+
+@pytest.mark.parametrize("mask", ["causal", "none", "after-softmax"])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+@torch.no_grad()
+def test_a_scheme_without_tensors_of_its_own_biases_the_scores(
+    monkeypatch: pytest.MonkeyPatch, mask: str, dtype: torch.dtype
+) -> None:
+    monkeypatch.setitem(POSITIONS, "tent", Tent)
+    task = TaskShape(kind="next-token", input_sizes=(9,), output_size=9)
+    tokens = torch.randint(9, (B, T))
+    weights = []
+    for name in ("tent", "none"):
+        model = build_model(small("decoder", position=name, decoder_mask=mask), task, 0).to(dtype)
+        with attention_maps(model) as maps:
+            model(tokens)
+        weights.append(next(iter(maps.values()))[:, :, -1])  # of the last query, and of the first layer: equal inputs
+    faded = weights[1] * torch.exp(-0.1 * torch.arange(T - 1, -1, -1, dtype=dtype))
+    torch.testing.assert_close(weights[0], faded / faded.sum(-1, keepdim=True))
+
+
+def test_a_scheme_without_tensors_of_its_own_is_told_the_device(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(POSITIONS, "tent", Tent)
+    task = TaskShape(kind="tagging", input_sizes=(9,), output_size=5)
+    model = build_model(small("encoder", position="tent"), task, 0).to("meta")
+    tokens = torch.randint(9, (B, T), device="meta")
+    assert model(tokens, torch.ones(B, T, dtype=torch.bool, device="meta")).shape == (B, T, 5)

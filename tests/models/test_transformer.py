@@ -10,6 +10,7 @@ from models.attention import ATTENTIONS, CrossAttention, Heads, SelfAttention
 from models.config import ConfigError, ModelConfig
 from models.embeddings import Embedding, TiedHead
 from models.feed_forwards import FEED_FORWARDS
+from models.losses import token_loss
 from models.masks import MASKS
 from models.norms import NORMS
 from models.positions import POSITIONS
@@ -105,21 +106,21 @@ def test_training_and_evaluation_are_one_function(name: str) -> None:
     assert same is not NORMS[config.norm].batch_dependent
 
 
+@pytest.mark.parametrize("mode", ["training", "evaluation", "no gradient"])
 @pytest.mark.parametrize("name", VARIANTS)
-def test_padding_changes_no_real_position(name: str) -> None:
+def test_padding_changes_no_real_position_and_keeps_the_length(name: str, mode: str) -> None:
+    """Sentences of three tokens, alone and padded to 5 and to 50: a fast path of its own would show in one mode."""
     config = VARIANTS[name]
-    model, arguments = built(config).eval(), batch(config.architecture)
-    alone = model(*arguments)
-    for width in (T + 1, 50):
-        padded: list[Tensor | None] = []
-        for tokens in arguments[::2]:
-            assert tokens is not None
-            lengths, n_pads = tokens.shape[1], width - tokens.shape[1]
-            pads = torch.full((B, n_pads, *tokens.shape[2:]), 3)
-            padded += [torch.cat((tokens, pads), dim=1), torch.arange(width).expand(B, -1) < lengths]
-        logits = model(*padded)
-        assert logits.shape[1] == width
-        assert_close(logits[:, :T], alone)
+    model = built(config).train(mode == "training")
+    tokens = [part[:, :3] for part in batch(config.architecture) if part is not None]
+    with torch.set_grad_enabled(mode != "no gradient"):
+        alone = model(*(argument for part in tokens for argument in (part, None)))
+        for width in (5, 50):
+            real = (torch.arange(width) < 3).expand(B, -1)
+            padded = [torch.cat((part, torch.full((B, width - 3, *part.shape[2:]), 3)), dim=1) for part in tokens]
+            logits = model(*(argument for part in padded for argument in (part, real)))
+            assert logits.shape[1] == width
+            assert_close(logits[:, :3], alone)
 
 
 @pytest.mark.parametrize("architecture", SHAPES)
@@ -144,22 +145,27 @@ def test_embeddings_of_padding_are_of_no_account(architecture: str) -> None:
     assert_close(after[1, :3, classes], before[1, :3, classes])
 
 
-@pytest.mark.parametrize("autocast", [False, True])
+@pytest.mark.parametrize("precision", [torch.float32, torch.bfloat16, torch.float16])
 @pytest.mark.parametrize("architecture", SHAPES)
 @pytest.mark.parametrize("attention", ATTENTIONS)
-def test_a_sample_of_padding_alone_harms_nobody(attention: str, architecture: str, autocast: bool) -> None:
+def test_a_sample_of_padding_alone_harms_nobody(attention: str, architecture: str, precision: torch.dtype) -> None:
     model = built(small(architecture, attention=attention))
     arguments = list(batch(architecture, n_rows=3))
     for i in range(0, len(arguments), 2):
         tokens = arguments[i]
         assert tokens is not None
         arguments[i + 1] = torch.tensor([True, True, False])[:, None].expand(tokens.shape[:2])
-    with torch.autocast("cpu", torch.bfloat16, enabled=autocast):
+    exact = precision is torch.float32
+    with torch.autocast("cpu", precision, enabled=not exact):
         logits = model(*arguments)
         others = model(*(None if part is None else part[:2] for part in arguments))
-    logits.float().square().mean().backward()
-    torch.testing.assert_close(logits[:2], others, atol=0.05 if autocast else 1e-5, rtol=1e-5)
+    targets = torch.zeros(logits.shape[:2], dtype=torch.long)
+    targets[2] = -100
+    loss = token_loss(logits, targets, smoothing=0.1)
+    (loss.objective / loss.tokens).backward()  # type: ignore[no-untyped-call]
+    torch.testing.assert_close(logits[:2], others, atol=1e-5 if exact else 0.05, rtol=1e-5)
     assert logits.isfinite().all()
+    assert loss.objective.isfinite()
     assert all(value.grad is not None and value.grad.isfinite().all() for value in model.parameters())
 
 
@@ -217,6 +223,15 @@ def moves(config: ModelConfig, changed_from: int) -> float:
     return float((model(*arguments) - before)[:, :changed_from].detach().abs().max())
 
 
+def mask_of(config: ModelConfig) -> str:
+    """The rule of the stack that gives the logits."""
+    return config.encoder_mask if config.architecture == "encoder" else config.decoder_mask
+
+
+def leaks_future(config: ModelConfig) -> bool:
+    return MASKS[mask_of(config)].leaks_future
+
+
 EVERY_MASK = [
     *combinations("decoder", attention=ATTENTIONS, position=POSITIONS, decoder_mask=MASKS),
     *combinations("encoder", attention=ATTENTIONS, position=POSITIONS, encoder_mask=MASKS),
@@ -226,18 +241,28 @@ EVERY_MASK = [
 
 @pytest.mark.parametrize("config", named(EVERY_MASK))
 def test_the_future_leaks_exactly_if_the_mask_lets_it(config: ModelConfig) -> None:
-    mask = config.encoder_mask if config.architecture == "encoder" else config.decoder_mask
-    leaks = MASKS[mask].leaks_future
+    mask, leaks = mask_of(config), leaks_future(config)
     if mask == "after-softmax" and not ATTENTIONS[config.attention].takes_query_key:
         leaks = False  # the plain average is normalised by the number of keys, whatever they are
     assert moves(config, 4) > 1e-4 if leaks else moves(config, 4) < 1e-5
 
 
-@pytest.mark.parametrize("name", [name for name, config in VARIANTS.items() if config.architecture == "decoder"])
-def test_no_variant_of_a_causal_decoder_sees_the_future(name: str) -> None:
-    config = VARIANTS[name]
-    for position in (1, T - 1):
-        assert moves(config, position) < 1e-5 or MASKS[config.decoder_mask].leaks_future
+@pytest.mark.parametrize("name", [name for name, config in VARIANTS.items() if not leaks_future(config)])
+def test_no_variant_of_a_causal_stack_sees_the_future(name: str) -> None:
+    for position in range(1, T):
+        assert moves(VARIANTS[name], position) < 1e-5
+
+
+@pytest.mark.parametrize("attention", ATTENTIONS)
+def test_tokens_read_at_once_into_a_cache_see_no_later_one(attention: str) -> None:
+    model = built(small("encoder-decoder", attention=attention)).eval()
+    source, _, target, _ = batch("encoder-decoder")
+    assert isinstance(model, TransformerTranslator)
+    assert source is not None
+    assert target is not None
+    memory, caches = model.encoder(source, None, model.decoder), model.decoder.new_caches()
+    parts = [model.decoder(model.embedding(part), None, caches, memory) for part in (target[:, :4], target[:, 4:])]
+    assert_close(model.head(torch.cat(parts, dim=1)), model(source, None, target, None))
 
 
 @pytest.mark.parametrize("norm", NORMS)

@@ -1,4 +1,4 @@
-"""Every value of every Transformer component, one change at a time, as small models and batches for them.
+"""Every value of every component, one change at a time, as small models and batches for them.
 
 B batch, T length, S source length, V vocabulary; d_model 12 = 3 heads of width 4.
 """
@@ -11,13 +11,14 @@ from torch import Tensor, nn
 
 from models.attention import ATTENTIONS
 from models.build import build_model
-from models.config import TRANSFORMERS, ConfigError, ModelConfig, TaskShape
+from models.config import RECURRENT, TRANSFORMERS, ConfigError, ModelConfig, TaskShape
 from models.feed_forwards import FEED_FORWARDS
 from models.norms import NORMS
 from models.positions import POSITIONS
 
 B, T, S, V = 2, 7, 5, 13
 SMALL: dict[str, Any] = {"d_model": 12, "n_heads": 3, "d_ff": 11, "window": 1, "max_length": 50}
+SMALL_RECURRENT: dict[str, Any] = {"d_model": 12, "d_hidden": 10, "cross_attention": "dot"}
 
 SHAPES = {
     "decoder": TaskShape(kind="next-token", input_sizes=(V,), output_size=V),
@@ -30,7 +31,13 @@ SHAPES = {
 
 def small(architecture: str, **changes: Any) -> ModelConfig:
     """The base of an architecture, with changes."""
-    return ModelConfig(**{"architecture": architecture, **SMALL, **changes})
+    sizes = SMALL_RECURRENT if architecture in RECURRENT else SMALL
+    return ModelConfig(**{"architecture": architecture, **sizes, **changes})
+
+
+def shape_of(config: ModelConfig) -> TaskShape:
+    """The architecture's own task; that of a recurrent net is translation, which uses all its settings."""
+    return SHAPES["encoder-decoder" if config.architecture in RECURRENT else config.architecture]
 
 
 def values() -> list[tuple[str, Any]]:
@@ -51,15 +58,16 @@ def values() -> list[tuple[str, Any]]:
         "feed_forward": FEED_FORWARDS,
     }
     numbers = [("n_heads", 1), ("d_head", 6), ("d_ff", 5), ("n_layers", 3), ("gain", 2.0), ("tie_embeddings", False)]
-    return closed + [(field, key) for field, table in tables.items() for key in table] + numbers
+    recurrent = [("d_hidden", 12), ("forget_bias", 2.0), ("bidirectional", False), ("input_feeding", True)]
+    return closed + [(field, key) for field, table in tables.items() for key in table] + numbers + recurrent
 
 
-def variants() -> dict[str, ModelConfig]:
-    """Each Transformer with each value that it takes, the base's own among them, by a readable name."""
+def variants(architectures: tuple[str, ...]) -> dict[str, ModelConfig]:
+    """Each architecture with each value that it takes, the base's own among them, by a readable name."""
     found = {}
-    for architecture in TRANSFORMERS:
+    for architecture in architectures:
         for field, value in values():
-            if field == "tie_embeddings" and not SHAPES[architecture].shared_vocabulary:
+            if field == "tie_embeddings" and not shape_of(small(architecture)).shared_vocabulary:
                 continue
             try:
                 found[f"{architecture}-{field}={value}"] = small(architecture, **{field: value})
@@ -68,7 +76,8 @@ def variants() -> dict[str, ModelConfig]:
     return found
 
 
-VARIANTS = variants()
+VARIANTS = variants(TRANSFORMERS)
+RECURRENT_VARIANTS = variants(RECURRENT)
 
 
 def changed_fields(config: ModelConfig) -> set[str]:
@@ -79,7 +88,7 @@ def changed_fields(config: ModelConfig) -> set[str]:
 
 def built(config: ModelConfig, seed: int = 0) -> nn.Module:
     """The model for the architecture's own task."""
-    return build_model(config, SHAPES[config.architecture], seed)
+    return build_model(config, shape_of(config), seed)
 
 
 def batch(architecture: str, n_rows: int = B, length: int = T) -> tuple[Tensor | None, ...]:

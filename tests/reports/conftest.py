@@ -32,8 +32,9 @@ class MadeUpStudy:
         headline: Sequence[str] = ("loss", "bleu", "accuracy"),
         chance: Mapping[str, float] | None = None,
         design: str = "variants",
+        **grid: Any,
     ) -> None:
-        """Plan an experiment: a base, and variants with what they change."""
+        """Plan an experiment: a base, and variants with what they change; `grid` holds `grid` and `family`, if any."""
         variants = [base, *changes]
         self.plan["experiments"][name] = {
             "task": task,
@@ -44,6 +45,7 @@ class MadeUpStudy:
             "design": design,
             "variants": variants,
             "changes": {variant: dict(change) for variant, change in changes.items()},
+            **grid,
         }
         for variant in variants:
             for seed in self.seeds:
@@ -124,6 +126,7 @@ COST = {
     "parameters": 286976,
     "training_flops": 1.31e12,
     "wall_seconds": 17.25,
+    "train_seconds": 14.5,
     "busy_seconds": 13.5,
     "tokens_per_second": 14800.0,
     "peak_memory_mib": 512.0,

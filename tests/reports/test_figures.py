@@ -24,6 +24,7 @@ from reports.figures import (
     plot_effects,
     plot_ends,
     plot_lines,
+    scale_places,
     scale_values,
     styles,
     theme,
@@ -269,6 +270,37 @@ def test_on_a_logarithmic_axis_mean_and_band_are_those_of_the_logarithms(ax: Axe
 def test_scales_are_logarithmic_only_where_it_helps(ax: Axes, metric: str, values: list[float], scale: str) -> None:
     scale_values(ax, pd.Series([*values, np.nan, np.inf]), metric=metric, chance=None)
     assert ax.get_yscale() == scale
+
+
+@pytest.mark.parametrize(
+    ("places", "most", "scale", "ticks"),
+    [
+        ([1, 2, 4, 8, 16, 32, 64], 8, "log", ["1", "2", "4", "8", "16", "32", "64"]),
+        ([1, 2, 4, 8, 16, 32, 64], 5, "log", ["1", "4", "16", "64"]),
+        ([1, 2, 4, 8, 16], 8, "linear", ["1", "4", "8", "16"]),
+        ([0.01, 0.003, 0.001], 8, "linear", ["0.001", "0.003", "0.01"]),
+        ([0.1, 3.0], 5, "linear", ["0.1", "3"]),
+        ([0, 100], 5, "linear", ["0", "100"]),
+        ([-1, 100], 5, "linear", ["-1", "100"]),
+        ([1e-5, 1e-2], 5, "log", ["1e-05", "0.01"]),
+    ],
+)
+def test_ticks_of_a_setting_are_its_own_values_as_far_as_there_is_room(
+    ax: Axes, places: list[float], most: int, scale: str, ticks: list[str]
+) -> None:
+    frame = pd.DataFrame({"variant": "base", "seed": 0, "x": places, "value": 0.5})
+    plot_lines(frame, ax, x="x", order=["base"], styles=styles([], "base"), share=True)
+    scale_places(ax, frame["x"], most=most)
+    assert ax.get_xscale() == scale
+    assert [label.get_text() for label in ax.get_xticklabels()] == ticks
+    assert len(ax.get_xticks(minor=True)) == 0
+    assert ax.get_xlim()[0] < min(places) < max(places) < ax.get_xlim()[1]
+
+
+def test_single_seeds_run_from_left_to_right(ax: Axes) -> None:
+    frame = pd.DataFrame({"variant": "base", "seed": [0, 1] * 3, "x": [16, 16, 48, 48, 32, 32], "value": 0.5})
+    plot_lines(frame, ax, x="x", order=["base"], styles=styles([], "base"), share=True)
+    assert [list(np.atleast_1d(line.get_xdata())) for line in ax.lines] == [[16, 32, 48]] * 3
 
 
 def test_shares_are_shown_from_below_chance_to_one(ax: Axes) -> None:

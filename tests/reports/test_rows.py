@@ -97,6 +97,16 @@ def test_a_plan_that_cannot_be_used_is_refused_in_one_line(tmp_path: Path, text:
     assert "\n" not in str(error.value)
 
 
+def test_grid_family_and_description_may_be_there_or_not(make: Maker) -> None:
+    study = small(make)
+    assert "family" not in read_plan(study.write())["experiments"]["order"]
+    study.plan["description"] = "d"
+    study.experiment("far@distance=2", {}, family="far", grid={"task.distance": 2})
+    plan = read_plan(study.write())
+    assert plan["description"] == "d"
+    assert plan["experiments"]["far@distance=2"]["grid"] == {"task.distance": 2}
+
+
 def test_results_hold_no_nan_and_only_known_states(make: Maker) -> None:
     study = small(make)
     place = study.run("order", "base", 0, [("test", "loss", "", 0.5)])

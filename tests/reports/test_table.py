@@ -60,7 +60,7 @@ def test_written_tables_read_back_equal(make: Maker, tmp_path: Path) -> None:
         text = ["experiment", "variant", "state", "split", "metric", "coordinate", "base"]
         numbers = {str(column): [""] for column in frame if column not in text}
         again = pd.read_csv(tmp_path / "table.csv", keep_default_na=False, na_values=numbers)
-        pd.testing.assert_frame_equal(again, frame, check_dtype=False)
+        pd.testing.assert_frame_equal(again, frame)
 
 
 def test_two_results_are_a_conflict_and_not_their_mean(make: Maker) -> None:
@@ -222,6 +222,25 @@ def test_curves_are_of_the_validation_set_and_an_unreadable_file_costs_only_its_
     assert list(found.curves["step"]) == [10, 20]
     assert len(found.problems) == 1
     assert "metrics.csv: line 3" in found.problems[0]
+
+
+def test_training_seconds_are_a_column_and_empty_where_a_run_has_none(make: Maker) -> None:
+    study = make(seeds=(0, 1))
+    study.experiment("e", {})
+    study.run("e", "base", 0, loss(0.5), cost={"train_seconds": 3.25})
+    old = study.run("e", "base", 1, loss(0.5)) / "result.json"
+    old.write_text(old.read_text("utf-8").replace('"train_seconds": 14.5, ', ""), "utf-8")
+    found = tables(study)
+    assert list(found.runs["train_seconds"].fillna(-1)) == [3.25, -1]
+    assert list(found.variants["train_seconds"]) == [3.25]
+
+
+def test_numbers_are_numbers_where_all_are_missing(make: Maker) -> None:
+    study = make(seeds=(0,))
+    study.experiment("e", {})
+    study.run("e", "base", 0, loss(0.5), cost={"training_flops": None})
+    row = tables(study).variants.iloc[0]
+    assert [np.isnan(row[name]) for name in ("loss_change", "loss_sd", "training_flops")] == [True] * 3
 
 
 def test_an_empty_study_has_empty_tables_with_all_columns(make: Maker) -> None:
