@@ -12,6 +12,7 @@ from typing import Any, Literal, get_args, get_origin, get_type_hints
 from models.attention import ATTENTIONS
 from models.config import ModelConfig
 from models.feed_forwards import FEED_FORWARDS
+from models.masks import MASKS
 from models.norms import NORMS
 from models.positions import POSITIONS
 
@@ -47,7 +48,7 @@ MASK_VALUES = {
     "none": "every position sees every other",
     "after-softmax": NOT_RENORMALISED,
 }
-LEAKS = {"none": ("leaks_future",), "after-softmax": ("leaks_future",)}
+LEAKS = {name: ("leaks_future",) for name, rule in MASKS.items() if rule.leaks_future}
 
 COMPONENTS = (
     Component(
@@ -223,7 +224,7 @@ COMPONENTS = (
         name="tie_embeddings",
         where="models/transformer.py, models/recurrent.py",
         lecture="Not in the lecture: one table for the words that go in and the words that come out.",
-        example=True,
+        example=False,
     ),
     Component(
         name="dropout",

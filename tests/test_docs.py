@@ -3,6 +3,7 @@
 import re
 import shlex
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -70,3 +71,24 @@ def test_the_errors_that_the_command_line_turns_into_one_line_exist() -> None:
 def test_links_lead_somewhere(path: Path) -> None:
     for target in re.findall(r"\]\(([^)#]+)\)", path.read_text(encoding="utf-8")):
         assert target.startswith("http") or (path.parent / target).exists(), target
+
+
+def test_the_position_scheme_of_the_contributing_page_works(monkeypatch: pytest.MonkeyPatch) -> None:
+    import torch
+
+    from models import positions
+    from models.build import build_model
+    from models.config import ModelConfig, TaskShape
+
+    code = re.search(r"```python\n(.*?)```", (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8"), re.S)
+    assert code is not None
+    names: dict[str, Any] = {"Position": positions.Position, "Tensor": torch.Tensor}
+    exec(code[1], names)
+    monkeypatch.setitem(positions.POSITIONS, "tent", names["Tent"])
+    shape = TaskShape(kind="tagging", input_sizes=(7,), output_size=7)
+    ids = torch.tensor([[1, 2, 3, 4, 5]])
+    tent, none = (
+        build_model(ModelConfig(architecture="encoder", d_model=12, n_heads=3, position=name), shape, seed=0)(ids)
+        for name in ("tent", "none")
+    )
+    assert not torch.allclose(tent, none)

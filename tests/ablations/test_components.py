@@ -4,10 +4,14 @@ from dataclasses import fields
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 import pytest
+import torch
+from torch import Tensor
 
 from ablations import components as catalogue
 from ablations.components import COMPONENTS, OPEN_SETS, PROPERTIES, SIZES, Component
-from models.config import ConfigError, ModelConfig
+from models.build import build_model
+from models.config import RECURRENT, ConfigError, ModelConfig, TaskShape
+from models.size import parameter_count
 
 NAMES = [component.name for component in COMPONENTS]
 CLOSED = [component for component in COMPONENTS if component.values]
@@ -52,3 +56,52 @@ def test_a_value_outside_the_choices_is_refused(name: str) -> None:
     with pytest.raises(ConfigError, match=f"{name}='nonsense'"):
         ModelConfig(**values)
     assert "nonsense" not in get_args(get_type_hints(ModelConfig)[name])
+
+
+SHAPE = TaskShape(kind="translation", input_sizes=(11,), output_size=11, shared_vocabulary=True, start=1, end=2)
+TRANSFORMER: dict[str, Any] = {"architecture": "encoder-decoder", "d_model": 12, "n_heads": 3, "d_ff": 10, "window": 1}
+LSTM: dict[str, Any] = {"architecture": "lstm", "d_model": 12, "d_hidden": 10, "cross_attention": "dot"}
+OF_RECURRENT = ("forget_bias", "bidirectional", "input_feeding")
+
+
+def values_of(component: Component) -> list[Any]:
+    return catalogue.choices(component) or [component.example]
+
+
+def pairs() -> list[tuple[Component, Any]]:
+    """Every value of every component that a translator can have."""
+    return [
+        (component, value)
+        for component in COMPONENTS
+        for value in values_of(component)
+        if (component.name, value) not in (("architecture", "encoder"), ("architecture", "decoder"))
+    ]
+
+
+def with_value(component: Component, value: Any) -> tuple[ModelConfig, ModelConfig]:
+    """A base and the same with the value."""
+    base = LSTM if component.name in OF_RECURRENT or value in ("dot", "additive") else TRANSFORMER
+    if component.name == "architecture" and value in RECURRENT:
+        return ModelConfig(**base), ModelConfig(**{**LSTM, "architecture": value})
+    return ModelConfig(**base), ModelConfig(**{**base, component.name: value})
+
+
+def logits(config: ModelConfig) -> Tensor:
+    """What a model in training makes of one batch; the same seed draws its weights and its dropout."""
+    model = build_model(config, SHAPE, seed=3).train()
+    tokens = torch.arange(3, 11)
+    real = torch.ones(2, 4, dtype=torch.bool)
+    torch.manual_seed(0)
+    made: Tensor = model(tokens.view(2, 4), real, tokens.flip(0).view(2, 4), real)
+    return made
+
+
+@pytest.mark.parametrize(("component", "value"), pairs(), ids=lambda part: getattr(part, "name", str(part)))
+def test_every_value_is_alive_and_changes_the_size_as_declared(component: Component, value: Any) -> None:
+    base, config = with_value(component, value)
+    if config == base:
+        return
+    assert not torch.allclose(logits(config), logits(base), atol=1e-6)
+    if catalogue.choices(component):
+        changed = parameter_count(config, SHAPE) != parameter_count(base, SHAPE)
+        assert changed is ("changes_size" in catalogue.properties(component, value))
