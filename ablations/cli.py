@@ -5,6 +5,7 @@ Exit status: 0 good, 1 some run failed, 2 wrong input (one line, nothing written
 
 import argparse
 import json
+import os
 import sys
 from collections.abc import Callable, Sequence
 from importlib.metadata import version
@@ -15,7 +16,10 @@ USER_ERRORS = ("ConfigError", "DataError", "RowsError")  # by name: importing th
 
 
 class Parser(argparse.ArgumentParser):
-    """One line for a wrong command line, as for every other wrong input."""
+    """One line for a wrong command line, as for every other wrong input; no flag is guessed from its beginning."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(**{**options, "allow_abbrev": False})
 
     def error(self, message: str) -> NoReturn:
         """Print the line and leave with status 2."""
@@ -40,6 +44,9 @@ def _guarded(command: Callable[[], int]) -> int:
             raise
         print(f"ablations: {error}", file=sys.stderr)
         return 2
+    except BrokenPipeError:  # the reader of standard output has gone, as in `| head`
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
     except KeyboardInterrupt:
         print("ablations: interrupted; the same command goes on from here", file=sys.stderr)
         return 130

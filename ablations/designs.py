@@ -77,6 +77,10 @@ def apply(changes: Changes, sections: Sections, where: str) -> Sections:
             raise ConfigError(f"{where}{path}={value!r}: expected a mapping of fields to values")
         if field:
             changed[section][field] = value
+        elif section == "model" and "architecture" not in value:
+            raise ConfigError(
+                f"{where}model: replaces the whole section and so must name the architecture; one field is model.FIELD"
+            )
         else:
             changed[section] = dict(value)
     return changed

@@ -1,6 +1,7 @@
 """A study from a YAML file (or a shipped name), with overrides from the command line."""
 
-from collections.abc import Sequence
+import difflib
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
@@ -8,7 +9,7 @@ from typing import Any, Literal
 from ablations.designs import DESIGNS, Named, apply, grid_points, has_field, point_name
 from ablations.listing import SHIPPED, folder_name
 from ablations.sections import load_yaml, parse_section
-from ablations.study import SECTIONS, Experiment, Sections, Settings, Study, resolve
+from ablations.study import SECTIONS, Experiment, Sections, Settings, Study, resolve, section_fields
 from models.config import ConfigError
 from reports.rows import NOT_RUNS
 
@@ -197,10 +198,16 @@ def _check_overrides(overrides: Sequence[str], specs: dict[str, ExperimentFile],
     for text in overrides:
         path, _ = _split(text)
         if not any(has_field(path.removeprefix(f"{name}."), base) for name, base in bases.items()):
-            raise ConfigError(f"--set {text}: no experiment has the field {path!r}")
+            raise ConfigError(f"--set {text}: no experiment has the field {path!r}{_hint(path, bases.values())}")
         for name, spec in specs.items():
             if path.removeprefix(f"{name}.") in spec.grid:
                 raise ConfigError(f"--set {text}: {name} has a grid over this field")
+
+
+def _hint(path: str, bases: Iterable[Sections]) -> str:
+    known = {f"{section}.{name}" for base in bases for section in SECTIONS for name in section_fields(section, base)}
+    near = difflib.get_close_matches(path, known, n=1)
+    return f"; did you mean {near[0]!r}?" if near else ""
 
 
 def _split(text: str) -> tuple[str, Any]:

@@ -55,7 +55,9 @@ def _seconds(folder: Path) -> float | None:
 
 def show(study: Study, entries: Entries) -> None:
     """Print a line for each variant, and what is left to do."""
-    table = Table("experiment", "variant", "parameters", "FLOPs a run", "done", title=study.name, title_justify="left")
+    table = Table(title=study.name, title_justify="left")
+    for column in ("experiment", "variant", "parameters", "FLOPs a run", "done"):
+        table.add_column(column, overflow="fold")
     variants: dict[tuple[str, str], Entries] = {}
     for entry in entries:
         variants.setdefault((entry["experiment"], entry["variant"]), []).append(entry)

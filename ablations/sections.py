@@ -6,7 +6,8 @@ jsonargparse does the typing; this file turns what it says into a line that name
 import difflib
 import re
 from dataclasses import MISSING, fields
-from typing import Any, Literal, TypeVar, get_args, get_origin, get_type_hints
+from types import UnionType
+from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
 import yaml
 from jsonargparse import ArgumentError, ArgumentParser, get_loader, set_parsing_settings
@@ -98,4 +99,8 @@ def _expected(cls: type, name: str, value: Any, where: str) -> str:
 def _type_name(kind: Any) -> str:
     if get_origin(kind) is Literal:
         return f"one of {', '.join(map(str, get_args(kind)))}"
-    return kind.__name__ if isinstance(kind, type) else str(kind).replace("NoneType", "None")
+    if get_origin(kind) in (Union, UnionType):
+        return " or ".join(map(_type_name, get_args(kind)))
+    if kind is type(None):
+        return "null"
+    return str(kind) if get_args(kind) else kind.__name__

@@ -2,12 +2,14 @@
 
 import argparse
 import json
+import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from jsonargparse import ArgumentError, ArgumentParser, Namespace
 
+from ablations.components import OPEN_SETS
 from ablations.load import make_study
 from ablations.sections import load_yaml
 from ablations.study import TrainConfig
@@ -67,9 +69,15 @@ def _task_name(arguments: Sequence[str]) -> str | None:
 def _help(task: str | None) -> str:
     """All flags; where no task was named, those of every task."""
     if task in TASKS:
-        return _parser(task).format_help()
+        return f"{_parser(task).format_help()}\n{_names()}"
     tasks = (f"--task.name {name}:\n{_flags_of(TASKS[name].Config, 'task')}" for name in TASKS)
-    return "\n".join([_parser(None).format_help(), *tasks])
+    return "\n".join([_parser(None).format_help(), *tasks, _names()])
+
+
+def _names() -> str:
+    """The names that stand in the tables beside the classes."""
+    lines = (f"  --model.{field}: {', '.join(table)}" for field, table in OPEN_SETS.items())
+    return "\n".join(["names:", *lines])
 
 
 def _flags_of(config: type, section: str) -> str:
@@ -104,7 +112,8 @@ def _parse(task: str, arguments: Sequence[str]) -> Namespace:
     try:
         return _parser(task).parse_args(list(arguments))
     except (ArgumentError, argparse.ArgumentError) as error:
-        raise ConfigError(" ".join(str(error).split())) from error
+        text = re.sub(r'^Parser key "([^"]+)":', r"--\1:", " ".join(str(error).split()))
+        raise ConfigError(re.sub(r"typing\.|<class '(\w+)'>", r"\1", text)) from error
 
 
 def _study(options: Namespace) -> dict[str, Any]:

@@ -11,9 +11,11 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 from ablations.checks import with_data
 from ablations.plan import write_plan
+from ablations.results import current_commit
 from ablations.runner import Outcome, is_final, run_all, workers_available
 from ablations.study import Run, Study
 from models.config import ConfigError
+from reports.rows import read_result
 
 
 def sweep(study: Study, root: Path, *, workers: int | None = None, redo: bool = False) -> int:
@@ -44,9 +46,22 @@ def train_missing(study: Study, root: Path, *, workers: int | None = None, redo:
         with FileLock(root / ".lock", timeout=0):
             write_plan(study, runs, root)
             missing = [run for run in runs if redo or not is_final(root / run.folder)]
+            _say_other_code([run for run in runs if run not in missing], root)
             return _train(missing, len(runs), root, workers or workers_available())
     except Timeout as error:
         raise ConfigError(f"another sweep is at work in {root}; wait for it or choose another --output") from error
+    except (FileExistsError, NotADirectoryError, PermissionError) as error:
+        raise ConfigError(f"--output: {error.filename}: {error.strerror}") from error
+
+
+def _say_other_code(done: Iterable[Run], root: Path) -> None:
+    """The id of a run does not hold the code: say where results come from other code than is here now."""
+    results = (read_result(root / run.folder) for run in done)
+    commits = Counter(result["commit"] for result in results if result)
+    here = current_commit()
+    others = sum(n for commit, n in commits.items() if commit != here or str(commit).endswith("-dirty"))
+    if others:
+        _say(f"{others} of the runs that are done come from other code or from changed files; --redo trains them again")
 
 
 def _check(runs: Iterable[Run]) -> None:

@@ -28,13 +28,13 @@ def headline(effects: pd.DataFrame, metric: str) -> str:
 
 
 def other_headlines(effects: pd.DataFrame, metrics: Sequence[str]) -> str:
-    """One clause for each further metric: which variant hurts it most."""
+    """One clause for each further metric: which variant hurts it most, if that is more than noise."""
     worst = {m: _worst(records(effects[effects["metric"] == m]), m) for m in metrics if facts(m).better}
     clauses = [
         f"{facts(metric).name} {'rises' if row['difference'] > 0 else 'falls'} most with {row['variant']} "
         f"({_brief(row['difference'])})"
         for metric, row in worst.items()
-        if _is_worse(row, metric)
+        if _is_worse(row, metric) and (is_decided(row) or not has_interval(row))
     ]
     return "; ".join(clauses[:1] + [_inside(clause) for clause in clauses[1:]]) + "." if clauses else ""
 

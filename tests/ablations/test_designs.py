@@ -57,6 +57,11 @@ def test_apply_refuses_a_path_that_is_none(path: str) -> None:
         apply({path: 1}, BASE, "here: ")
 
 
+def test_apply_refuses_a_model_without_architecture_which_was_meant_as_one_field() -> None:
+    with pytest.raises(ConfigError, match="here: model: replaces the whole section"):
+        apply({"model": {"position": "none"}}, BASE, "here: ")
+
+
 def test_apply_refuses_a_section_that_is_no_mapping() -> None:
     with pytest.raises(ConfigError, match="here: model=3: expected a mapping"):
         apply({"model": 3}, BASE, "here: ")

@@ -142,7 +142,7 @@ def test_variants_that_are_no_variants_are_refused(tiny: dict[str, Any], variant
 @pytest.mark.parametrize(
     ("override", "message"),
     [
-        ("train.stepz=1", "no experiment has the field 'train.stepz'"),
+        ("train.stepz=1", r"no experiment has the field 'train.stepz'; did you mean 'train.steps'\?"),
         ("other.train.steps=1", "no experiment has the field"),
         ("train.steps", "expected PATH=VALUE"),
         ("train.steps=five", "train.steps='five': expected int"),

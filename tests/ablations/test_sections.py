@@ -23,6 +23,8 @@ class Config:
     """A width."""
     lengths: tuple[int, ...] = ()
     """Lengths."""
+    maybe: Literal["one", "two"] | None = None
+    """A choice, or none."""
 
     def __post_init__(self) -> None:
         if self.needed < 0:
@@ -75,7 +77,10 @@ def test_good_values_are_taken() -> None:
     [
         ({}, "here.needed is missing"),
         ({"needed": 1, "choise": "one"}, "here.choise='one': no such field; did you mean 'choice'?"),
-        ({"needed": 1, "zzz": 1}, "here.zzz=1: no such field; the fields are needed, lr, name, choice, width, lengths"),
+        (
+            {"needed": 1, "zzz": 1},
+            "here.zzz=1: no such field; the fields are needed, lr, name, choice, width, lengths, maybe",
+        ),
         ({"needed": "24"}, "here.needed='24': expected int"),
         ({"needed": 2.5}, "here.needed=2.5: expected int"),
         ({"needed": True}, "here.needed=True: expected int"),
@@ -84,8 +89,9 @@ def test_good_values_are_taken() -> None:
         ({"needed": 1, "name": False}, "here.name=False: expected str"),
         ({"needed": 1, "choice": "three"}, "here.choice='three': expected one of one, two"),
         ({"needed": 1, "choice": False}, "here.choice=False: expected one of one, two"),
-        ({"needed": 1, "width": "wide"}, "here.width='wide': expected int | None"),
+        ({"needed": 1, "width": "wide"}, "here.width='wide': expected int or null"),
         ({"needed": 1, "lengths": 3}, r"here.lengths=3: expected tuple\[int, ...\]"),
+        ({"needed": 1, "maybe": "three"}, "here.maybe='three': expected one of one, two or null"),
         ({"needed": -1}, "here.needed=-1: must be at least 0"),
         ([1], r"here=\[1\]: expected a mapping"),
     ],

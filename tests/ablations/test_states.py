@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from filelock import FileLock
 
 from ablations.load import make_study
 from ablations.plan import write_plan
@@ -25,9 +26,11 @@ def test_every_planned_run_has_a_state(
         if ending is not None:
             write_result(run, folder, Result(*ending), started="", commit=None)
     found = states(tmp_path)
-    expected = ["completed", "diverged", "failed", "begun", "waiting", "waiting"]
+    expected = ["completed", "diverged", "failed", "interrupted", "waiting", "waiting"]
     assert [run["state"] for run in found["runs"]] == expected
-    assert found["counts"] == {"completed": 1, "diverged": 1, "failed": 1, "conflict": 0, "begun": 1, "waiting": 2}
+    assert {state: n for state, n in found["counts"].items() if n} == {**dict.fromkeys(expected, 1), "waiting": 2}
+    with FileLock(tmp_path / ".lock"):
+        assert states(tmp_path)["runs"][3]["state"] == "running"
     show(found)
     shown = capsys.readouterr().out
     assert "no memory" in shown
