@@ -142,7 +142,7 @@ def render(study: StudyRows, tables: Tables, sections: Sequence[Section]) -> str
     return environment.get_template("index.html").render(
         study=study.plan["study"],
         description=study.plan.get("description", ""),
-        headline=_headline(study, lead),
+        headline=_headline(study, sections, lead),
         lead=lead,
         progress=_progress(study),
         warnings=[*_warnings(study), *tables.problems],
@@ -155,12 +155,15 @@ def render(study: StudyRows, tables: Tables, sections: Sequence[Section]) -> str
     )
 
 
-def _headline(study: StudyRows, lead: Section | None) -> str:
-    """The page in one sentence: that of the first experiment that has something to compare."""
+def _headline(study: StudyRows, sections: Sequence[Section], lead: Section | None) -> str:
+    """The page in one sentence: that of the first experiment that has something to compare, or what was measured."""
     if lead is not None:
         return lead.headline
     if not any(row.state in COUNTED for row in study.runs):
         return "Nothing has finished yet."
+    titles = dict.fromkeys(picture.title for section in sections for picture in section.measured)
+    if titles:
+        return f"Measured, nothing trained: {', '.join(titles)}."
     if all(row.variant == study.plan["experiments"][row.experiment]["base"] for row in study.runs):
         return "Nothing to compare: no experiment has a variant beside its base."
     return "Nothing to compare yet: no variant has finished together with its base."

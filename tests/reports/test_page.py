@@ -295,6 +295,17 @@ def test_one_seed_has_no_interval_and_twenty_variants_all_their_rows(make: Maker
     assert "interval of" not in page.text[: page.text.index("Variants")]
 
 
+def test_a_study_of_measurements_says_what_it_measured(make: Maker) -> None:
+    study = make()
+    study.experiment("depth", {"bare": {"model.residual": "none"}}, headline=["loss"])
+    for variant in ("base", "bare"):
+        for seed in study.seeds:
+            study.run("depth", variant, seed, [("probe", "gradient_norm", f"layer={k}", 0.1**k) for k in (1, 2)])
+    page = Page(build(study.write()))
+    assert "Measured, nothing trained: Gradient norm by layer." in page.text
+    assert "Nothing to compare" not in page.text
+
+
 def test_each_experiment_shows_what_it_has(make: Maker) -> None:
     study = make()
     study.experiment("order", {"x": {"model.position": "none"}}, kind="tagging", headline=["accuracy"])
