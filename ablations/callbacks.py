@@ -33,12 +33,15 @@ class Stopwatch(Callback):
         self._began: tuple[float, float] | None = None
 
     def cost(self) -> dict[str, float | None]:
-        """Columns of the result's cost; a rate of a run that has not trained is None."""
+        """Columns of the result's cost; a rate of a run that has not trained is None.
+
+        The rate is by the CPU's second: by the clock's it would tell how busy the machine was with other runs.
+        """
         return {
             "training_flops": self.flops,
             "train_seconds": round(self.wall, 3),
             "busy_seconds": round(self.busy, 3),
-            "tokens_per_second": round(self.tokens / self.wall, 1) if self.wall else None,
+            "tokens_per_second": round(self.tokens / self.busy, 1) if self.busy else None,
         }
 
     def _start(self) -> None:

@@ -6,6 +6,7 @@ Exit status: 0 good, 1 some run failed, 2 wrong input (one line, nothing written
 import argparse
 import json
 import os
+import signal
 import sys
 from collections.abc import Callable, Sequence
 from importlib.metadata import version
@@ -28,6 +29,8 @@ class Parser(argparse.ArgumentParser):
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command; the return value is the exit status."""
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, signal.default_int_handler)  # an end as orderly as after Ctrl-C
     arguments = list(sys.argv[1:] if argv is None else argv)
     if arguments[:1] == ["train"]:
         return _guarded(lambda: train(arguments[1:]))
@@ -47,6 +50,9 @@ def _guarded(command: Callable[[], int]) -> int:
     except BrokenPipeError:  # the reader of standard output has gone, as in `| head`
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
+    except OSError as error:  # a folder that cannot be written, a full disk
+        print(f"ablations: {error}", file=sys.stderr)
+        return 2
     except KeyboardInterrupt:
         print("ablations: interrupted; the same command goes on from here", file=sys.stderr)
         return 130

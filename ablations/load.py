@@ -10,10 +10,16 @@ from ablations.designs import DESIGNS, Named, apply, grid_points, has_field, poi
 from ablations.listing import SHIPPED, folder_name
 from ablations.sections import load_yaml, parse_section
 from ablations.study import SECTIONS, Experiment, Sections, Settings, Study, resolve, section_fields
+from datamodules import TASKS
 from models.config import ConfigError
 from reports.rows import NOT_RUNS
 
-RESERVED = (*NOT_RUNS, *SECTIONS)  # folders beside the experiments', and what paths of overrides begin with
+RESERVED = (
+    *NOT_RUNS,
+    *SECTIONS,
+    "plan.json",
+    "study.yaml",
+)  # folders beside the experiments', and what paths of overrides begin with
 BASE = "base"
 
 
@@ -103,7 +109,7 @@ def make_study(plain: Any, overrides: Sequence[str] = (), seeds: int | None = No
 
 def _seeds(seeds: int | list[int]) -> tuple[int, ...]:
     chosen = tuple(range(seeds)) if isinstance(seeds, int) else tuple(seeds)
-    if not chosen or len(set(chosen)) < len(chosen) or min(chosen) < 0:
+    if not chosen or len(set(chosen)) < len(chosen) or min(chosen) < 0 or max(chosen) >= 2**32:
         raise ConfigError(f"seeds={seeds!r}: give a number of at least 1, or a list of different whole numbers from 0")
     return chosen
 
@@ -137,6 +143,8 @@ def _experiment(family: str, spec: ExperimentFile, base: Sections, point: dict[s
         if variant == BASE:
             raise ConfigError(f"{where}this name is the base's own; choose another")
         made = resolve(apply(change, sections, where), measure, where)
+        if TASKS[made.task_name].kind != TASKS[settings[BASE].task_name].kind:
+            raise ConfigError(f"{where}task.name={made.task_name!r}: is of another kind than the base's task")
         twin = _twin(made, settings)
         if twin == BASE and spec.vary and _is_own(change, settings[BASE]):  # the base's own value, listed with others
             continue

@@ -8,7 +8,7 @@ import yaml
 
 from ablations.study import Experiment, Run, Study
 from datamodules import TASKS
-from reports.rows import SCHEMA, write_json
+from reports.rows import SCHEMA, write_json, write_text
 
 
 def write_plan(study: Study, runs: Sequence[Run], root: Path) -> None:
@@ -16,7 +16,7 @@ def write_plan(study: Study, runs: Sequence[Run], root: Path) -> None:
     root.mkdir(parents=True, exist_ok=True)
     write_json(root / "plan.json", as_dict(study, runs))
     text = yaml.safe_dump(study.source, sort_keys=False, allow_unicode=True, width=120)
-    (root / "study.yaml").write_text(text, encoding="utf-8")
+    write_text(root / "study.yaml", text)
 
 
 def as_dict(study: Study, runs: Sequence[Run]) -> dict[str, Any]:

@@ -8,6 +8,7 @@ import multiprocessing
 import os
 import signal
 import sys
+import threading
 import traceback
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -57,7 +58,7 @@ def run_all(runs: Sequence[Run], root: Path, workers: int) -> Iterator[Outcome]:
 
     Closing the iterator, or an interrupt, ends the processes that are still running; their runs are redone next time.
     """
-    with _one_thread_each():
+    with _environment_of_runs():
         context = multiprocessing.get_context("forkserver")
         context.set_forkserver_preload(["ablations.train"])
         commit = current_commit()  # of the code that the server is about to load
@@ -81,17 +82,19 @@ def run_all(runs: Sequence[Run], root: Path, workers: int) -> Iterator[Outcome]:
 
 
 @contextmanager
-def _one_thread_each() -> Iterator[None]:
-    """Processes that share the cores must not each start a thread a core; the server inherits this when it starts."""
-    before = os.environ.get("OMP_NUM_THREADS")
-    os.environ["OMP_NUM_THREADS"] = "1"
+def _environment_of_runs() -> Iterator[None]:
+    """What the server, and through it every run, inherits when it starts.
+
+    One thread a process, for they share the cores; no import from the current folder, where another `models` may lie.
+    """
+    settings = {"OMP_NUM_THREADS": "1", "PYTHONSAFEPATH": "1"}
+    before = {name: os.environ.get(name) for name in settings}
+    os.environ.update(settings)
     try:
         yield
     finally:
-        if before is None:
-            del os.environ["OMP_NUM_THREADS"]
-        else:
-            os.environ["OMP_NUM_THREADS"] = before
+        for name, value in before.items():
+            os.environ.pop(name) if value is None else os.environ.update({name: value})
 
 
 def _start(context: ForkServerContext, run: Run, root: Path, commit: str | None) -> ForkServerProcess:
@@ -109,6 +112,7 @@ def _child(run: Run, folder: Path, commit: str | None) -> None:
     from ablations.train import train
 
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the parent's to handle
+    threading.Thread(target=_end_with_parent, daemon=True).start()
     folder.mkdir(parents=True, exist_ok=True)
     started = now()
     with (folder / "log.txt").open("w", encoding="utf-8", buffering=1) as log:
@@ -121,6 +125,14 @@ def _child(run: Run, folder: Path, commit: str | None) -> None:
             traceback.print_exc(file=log)
             write_result(run, folder, Result("failed", f"{type(error).__name__}: {error}"), started, commit)
             sys.exit(1)
+
+
+def _end_with_parent() -> None:
+    """A run whose sweep was killed must not go on: the next sweep trains it again, in the same folder."""
+    parent = multiprocessing.parent_process()
+    assert parent is not None
+    parent.join()
+    os._exit(1)
 
 
 def _outcome(process: ForkServerProcess, run: Run, folder: Path, started: str, commit: str | None) -> Outcome:

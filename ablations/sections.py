@@ -64,8 +64,9 @@ def parse_section(cls: type[Config], values: Any, where: str) -> Config:
         parsed = parser.parse_object(values)
     except ArgumentError as error:
         raise ConfigError(_explain(cls, values, where, str(error))) from error
-    for name, value in values.items():
-        if isinstance(value, str) and not isinstance(parsed[name], str):  # jsonargparse reads "24" as 24
+    for name, value in values.items():  # jsonargparse reads "24" as 24, and takes null for anything
+        misread = isinstance(value, str) and not isinstance(parsed[name], str)
+        if misread or (value is None and type(None) not in get_args(get_type_hints(cls)[name])):
             raise ConfigError(_expected(cls, name, value, where))
     try:
         return cls(**{name: parsed[name] for name in (field.name for field in fields(cls))})  # type: ignore[arg-type]

@@ -164,7 +164,7 @@ def resolve(sections: Sections, measure: tuple[str, ...], where: str) -> Setting
     """Check and complete the sections of one variant. Raises ConfigError or DataError with `where` in front."""
     task = dict(sections["task"])
     name = task.pop("name", None)
-    if name not in TASKS:
+    if not isinstance(name, str) or name not in TASKS:
         raise ConfigError(f"{where}task.name={name!r}: choose from {', '.join(TASKS)}")
     task_config = parse_section(TASKS[name].Config, task, f"{where}task")
     with _named(f"{where}task: "):

@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Generic, Literal, TypeVar
 
 import lightning as L
+import torch
 from torch.utils.data import DataLoader, Dataset, Sampler
 
 from datamodules.errors import DataError, check_integer
@@ -156,7 +157,11 @@ class TaskData(L.LightningDataModule, Generic[ConfigT]):
 
     def _loaders(self, split: Held) -> list[DataLoader[Batch]]:
         assert self._held is not None, "setup() comes first"
-        return [DataLoader(BatchSet(len(made), made.__getitem__), batch_size=None) for made in self._held[split]]
+        # a loader without a generator of its own moves the global one, and with it the dropout of the training
+        return [
+            DataLoader(BatchSet(len(made), made.__getitem__), batch_size=None, generator=torch.Generator())
+            for made in self._held[split]
+        ]
 
 
 class BatchSet(Dataset[Batch]):
@@ -186,7 +191,7 @@ class BatchLoader(DataLoader[Batch]):
         self._order = _Order(len(batches))
         self._done = 0
         self._resume_at = 0
-        super().__init__(batches, batch_size=None, sampler=self._order, num_workers=0)
+        super().__init__(batches, batch_size=None, sampler=self._order, num_workers=0, generator=torch.Generator())
 
     def __iter__(self) -> Iterator[Batch]:  # type: ignore[override]  # torch names its own iterator class here
         self._order.first = self._done = self._resume_at

@@ -253,13 +253,16 @@ def read_study(folder: Path) -> StudyRows:
 
 
 def _row(folder: Path, planned: list[PlannedRun], copies: dict[str, list[Path]]) -> RunRow:
-    """Judge one (experiment, variant, seed) by everything that is there for it."""
+    """Judge one (experiment, variant, seed) by everything that is there for it.
+
+    A run trained twice (a variant was renamed, say) gives the same numbers twice; other numbers are a conflict.
+    """
     places = list(dict.fromkeys(p for run in planned for p in (folder / run["folder"], *copies.get(run["id"], []))))
     found = {place: _outcome(place, {run["id"] for run in planned}) for place in places}
     counted = [place for place in places if found[place][0] in COUNTED]
     place = counted[0] if counted else places[0]
     state, reason, result = found[place]
-    if len(counted) > 1:
+    if any(_numbers(found[other][2]) != _numbers(result) for other in counted):
         names = ", ".join(str(place.relative_to(folder)) for place in counted)
         state, reason, result = "conflict", f"{len(counted)} results: {names}", None
     return RunRow(
@@ -273,6 +276,10 @@ def _row(folder: Path, planned: list[PlannedRun], copies: dict[str, list[Path]])
         run=_readable_run(place),
         result=result,
     )
+
+
+def _numbers(result: ResultFile | None) -> object:
+    return result and (result["id"], result["status"], result["metrics"])
 
 
 def _outcome(place: Path, ids: set[str]) -> tuple[State, str | None, ResultFile | None]:

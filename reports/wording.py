@@ -131,8 +131,13 @@ def times(n: int, noun: str) -> str:
 
 
 def _worst(effects: Sequence[Row], metric: str) -> Row:
+    """The largest harm among the certain ones, if there are any: one seed gone astray must not hide them."""
     better = facts(metric).better
-    return max(effects, key=lambda row: -better * row["difference"] if better else abs(row["difference"]))
+
+    def harm(row: Row) -> float:
+        return -better * row["difference"] if better else abs(row["difference"])
+
+    return max([row for row in effects if is_decided(row) and harm(row) > 0] or effects, key=harm)
 
 
 def _is_worse(effect: Row, metric: str) -> bool:

@@ -210,6 +210,20 @@ def test_train_reads_a_file_and_flags_override_it(tmp_path: Path, capsys: pytest
     assert written["seed"] == 1
 
 
+def test_processes_with_other_hash_seeds_get_the_same_id_and_the_same_bits(tmp_path: Path) -> None:
+    flags = "--task.name german --task.test_size 7 --task.validation_size 5 --model.architecture encoder-decoder"
+    flags += " --model.d_model 12 --model.n_heads 3 --model.n_layers 1 --model.dropout 0.2 --train.steps 4"
+    results = []
+    for seed in ("1", "2"):
+        command = [sys.executable, "-m", "ablations", "train", *flags.split(), "--output", str(tmp_path / seed)]
+        environment = {**os.environ, "PYTHONHASHSEED": seed}
+        subprocess.run(command, cwd=ROOT, env=environment, check=True, capture_output=True)
+        (row,) = read_study(tmp_path / seed / "train").runs
+        assert row.result is not None
+        results.append((row.id, row.result["metrics"], (row.folder / "metrics.csv").read_bytes()))
+    assert results[0] == results[1]
+
+
 PAIR = {"name": "translation", "root": "data"}
 MODEL = {"architecture": "encoder-decoder"}
 
@@ -324,26 +338,32 @@ def test_other_wrong_input_gives_one_line_and_status_2(
     assert not files(tmp_path)
 
 
-def test_interrupting_a_sweep_leaves_no_process_and_can_go_on(tiny: dict[str, Any], tmp_path: Path) -> None:
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL], ids=lambda number: number.name)
+def test_however_a_sweep_is_ended_it_leaves_no_process_and_no_result(
+    number: signal.Signals, tiny: dict[str, Any], tmp_path: Path
+) -> None:
     tiny["experiments"]["copy"]["train"]["steps"] = 2_000_000
     study = write(tiny, tmp_path)
     command = [sys.executable, "-m", "ablations", "run", study, "--output", str(tmp_path / "runs")]
-    environment = {**os.environ, "PYTHONUNBUFFERED": "1"}
-    process = subprocess.Popen(
-        command, cwd=ROOT, env=environment, start_new_session=True, stderr=subprocess.PIPE, text=True
-    )
+    with (tmp_path / "shown.txt").open("w") as shown:
+        process = subprocess.Popen(command, cwd=ROOT, start_new_session=True, stderr=shown)
     deadline = time.monotonic() + 90
     while not list((tmp_path / "runs").rglob("metrics.csv")) and time.monotonic() < deadline:
         time.sleep(0.1)
-    os.killpg(process.pid, signal.SIGINT)
-    _, shown = process.communicate(timeout=60)
-    assert process.returncode == 130
-    assert shown.strip().splitlines()[-1] == "ablations: interrupted; the same command goes on from here"
-    assert not list((tmp_path / "runs").rglob("result.json"))
+    if number == signal.SIGINT:
+        os.killpg(process.pid, number)  # as a terminal does
+    else:
+        process.send_signal(number)
     deadline = time.monotonic() + 15
+    process.wait(timeout=60)
     while (left := alive(process.pid)) and time.monotonic() < deadline:
         time.sleep(0.1)
     assert not left
+    assert not list((tmp_path / "runs").rglob("result.json"))
+    if number != signal.SIGKILL:
+        assert process.returncode == 130
+        last = (tmp_path / "shown.txt").read_text().strip().splitlines()[-1]
+        assert last == "ablations: interrupted; the same command goes on from here"
 
 
 def alive(group: int) -> list[int]:

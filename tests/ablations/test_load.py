@@ -99,6 +99,18 @@ BAD = [
     ("experiments/copy/vary", {"model.position": ["none", "none"]}, "a value stands there twice"),
     ("experiments/copy/variants", {"x": {"model.n_heads": 1}}, "copy: vary and variants: an experiment has one design"),
     ("seeds", 0, "seeds=0"),
+    ("seeds", [2**64], "seeds="),
+    ("experiments/copy/vary", None, "copy.vary=None: expected dict"),
+    ("experiments/copy/task/name", ["order"], "copy, base: task.name="),
+    (
+        "experiments/copy",
+        {
+            "task": {"name": "order"},
+            "model": {"architecture": "lstm"},
+            "vary": {"task": [{"name": "german"}]},
+        },
+        "task.name='german': is of another kind than the base's task",
+    ),
     ("seeds", [1, 1], r"seeds=\[1, 1\]"),
     ("name", "", "name=''"),
     ("experiments", {False: {"task": {"name": "order"}}}, "experiment=False: give a name"),

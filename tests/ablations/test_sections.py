@@ -93,6 +93,8 @@ def test_good_values_are_taken() -> None:
         ({"needed": 1, "lengths": 3}, r"here.lengths=3: expected tuple\[int, ...\]"),
         ({"needed": 1, "maybe": "three"}, "here.maybe='three': expected one of one, two or null"),
         ({"needed": -1}, "here.needed=-1: must be at least 0"),
+        ({"needed": 1, "lr": None}, "here.lr=None: expected float"),
+        ({"needed": 1, "lengths": None}, r"here.lengths=None: expected tuple\[int, ...\]"),
         ([1], r"here=\[1\]: expected a mapping"),
     ],
 )

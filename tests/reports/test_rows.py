@@ -145,8 +145,12 @@ def test_every_planned_run_has_one_row_and_its_state(make: Maker) -> None:
 def test_two_results_for_a_run_are_a_conflict_that_names_both_and_neither_is_taken(make: Maker) -> None:
     study = small(make)
     place = study.run("order", "base", 0, [("test", "loss", "", 1.0)])
-    shutil.copytree(place, study.folder / "e1" / "copy" / "seed-0")
-    row = read_study(study.write()).runs[0]
+    copy = study.folder / "e1" / "copy" / "seed-0"
+    shutil.copytree(place, copy)
+    assert read_study(study.write()).runs[0].state == "completed"  # a renamed variant trained again: the same numbers
+    result = copy / "result.json"
+    result.write_text(result.read_text("utf-8").replace('"value": 1.0', '"value": 3.0'), "utf-8")
+    row = read_study(study.folder).runs[0]
     assert (row.state, row.result) == ("conflict", None)
     assert "e1/v0/seed-0" in str(row.reason)
     assert "e1/copy/seed-0" in str(row.reason)
