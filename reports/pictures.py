@@ -23,6 +23,10 @@ AXIS_LABELS = {"distance": "Distance (tokens between the two ends)", "length": "
 BANDS = "Lines are means over seeds, bands their 95\N{NO-BREAK SPACE}% t intervals"
 
 
+LEAST_ITEMS = 10
+"""Test items that a point of a curve must rest on, where their number is known."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class Picture:
     """A figure on the page."""
@@ -99,7 +103,8 @@ def _axis_pictures(experiment: Experiment, rows: pd.DataFrame, stem: str, galler
 
     Where the task has a setting of that name, such as the length, the value on the main test set is a further point.
     """
-    rows = with_axis(rows[(rows["metric"] != ITEMS) & rows["value"].notna()])
+    dense = _with_enough_items(rows)
+    rows = with_axis(dense[(dense["metric"] != ITEMS) & dense["value"].notna()])
     for metric, axis in rows[["metric", "axis"]].drop_duplicates().itertuples(index=False, name=None):
         data = rows[(rows["metric"] == metric) & (rows["axis"] == axis)]
         trained = _trained_at(experiment, axis)
@@ -109,6 +114,12 @@ def _axis_pictures(experiment: Experiment, rows: pd.DataFrame, stem: str, galler
         if data["at"].nunique() > 1 and np.isfinite(data["value"]).any():
             name = f"{stem}-{slug(metric)}-by-{slug(axis)}"
             yield _axis_picture(experiment, data, metric, axis, trained, name, gallery)
+
+
+def _with_enough_items(rows: pd.DataFrame) -> pd.DataFrame:
+    """Rows without those of coordinates whose numbers rest on a handful of test items: their spikes say nothing."""
+    items = rows[(rows["metric"] == ITEMS) & (rows["coordinate"] != "")].groupby("coordinate")["value"].max()
+    return rows[~rows["coordinate"].isin(items.index[items < LEAST_ITEMS])]
 
 
 def _axis_picture(
@@ -132,6 +143,7 @@ def _axis_picture(
         mark=None if trained is None else (trained, f"trained at {trained:g}"),
     )
     caption = _lines_caption(experiment.base, data, figure)
+    caption += f" Points that rest on fewer than {LEAST_ITEMS} test items are left out." if axis == "distance" else ""
     if metric == "accuracy" and axis == "distance" and LONG_RANGE in experiment.metrics:
         caption += f" {long_range_note(experiment.values)}"
     return gallery.hang(figure, name, f"{facts(metric).name} by {axis}", caption)

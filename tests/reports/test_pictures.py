@@ -9,6 +9,7 @@ from matplotlib.figure import Figure
 
 from reports.experiment import Experiment
 from reports.figures import theme
+from reports.layouts import lines_figure
 from reports.pictures import Gallery, Picture, measured, pictures, slug
 from reports.rows import read_study
 from reports.table import make_tables
@@ -39,6 +40,28 @@ def test_extra_lengths_get_a_figure_with_the_length_trained_at(make: Maker, tmp_
     assert {path.name for path in (tmp_path / "figures").iterdir()} == {
         f"01-e-{name}.{kind}" for name in ("effects", "accuracy-by-length") for kind in ("png", "svg")
     }
+
+
+def test_points_on_a_handful_of_items_are_left_out(
+    make: Maker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    study = make(seeds=(0, 1, 2))
+    study.experiment("e", {"x": {"model.norm": "none"}}, headline=["accuracy"])
+    for variant in ("base", "x"):
+        for seed in study.seeds:
+            shares = [("test", "accuracy", f"distance={d}", 0.5 + d / 100) for d in (1, 2, 3)]
+            counts = [("test", "items", f"distance={d}", n) for d, n in ((1, 10), (2, 9), (3, 400))]
+            study.run("e", variant, seed, [("test", "accuracy", "", 0.6), *shares, *counts])
+    drawn: list[Any] = []
+
+    def remember(data: Any, **options: Any) -> Figure:
+        drawn.append(sorted(set(data["at"])))
+        return lines_figure(data, **options)
+
+    monkeypatch.setattr("reports.pictures.lines_figure", remember)
+    shown, _ = draw(study, "e", tmp_path / "figures")
+    assert drawn[0] == [1, 3]
+    assert "fewer than 10 test items are left out" in shown[1].caption
 
 
 def test_measurements_are_apart_from_results(make: Maker, tmp_path: Path) -> None:
