@@ -14,12 +14,8 @@ from datamodules import TASKS
 from models.config import ConfigError
 from reports.rows import NOT_RUNS
 
-RESERVED = (
-    *NOT_RUNS,
-    *SECTIONS,
-    "plan.json",
-    "study.yaml",
-)  # folders beside the experiments', and what paths of overrides begin with
+# what else lies beside the experiments' folders, and what the paths of overrides begin with
+RESERVED = (*NOT_RUNS, *SECTIONS, "plan.json", "study.yaml")
 BASE = "base"
 
 
@@ -94,6 +90,8 @@ def make_study(plain: Any, overrides: Sequence[str] = (), seeds: int | None = No
     }
     _check_overrides(overrides, specs, bases)
     chosen = _seeds(top.seeds if seeds is None else seeds)
+    experiments = [point for name, spec in specs.items() for point in _experiments(name, spec, bases[name])]
+    _refuse_one_folder(experiments)
     return Study(
         name=top.name,
         description=top.description,
@@ -103,8 +101,17 @@ def make_study(plain: Any, overrides: Sequence[str] = (), seeds: int | None = No
             "seeds": list(chosen),
             "experiments": {name: {**plain["experiments"][name], **bases[name]} for name in specs},
         },
-        experiments=tuple(point for name, spec in specs.items() for point in _experiments(name, spec, bases[name])),
+        experiments=tuple(experiments),
     )
+
+
+def _refuse_one_folder(experiments: Iterable[Experiment]) -> None:
+    """Two experiments whose names are one folder could have two processes write one run."""
+    owners: dict[str, str] = {}
+    for experiment in experiments:
+        other = owners.setdefault(folder_name(experiment.name), experiment.name)
+        if other != experiment.name:
+            raise ConfigError(f"experiment={experiment.name!r}: has the folder of {other!r}; choose another name")
 
 
 def _seeds(seeds: int | list[int]) -> tuple[int, ...]:

@@ -107,8 +107,6 @@ def _start(context: ForkServerContext, run: Run, root: Path, commit: str | None)
 
 def _child(run: Run, folder: Path, commit: str | None) -> None:
     """Body of a run's process: everything it prints goes to its log, an exception becomes a failed result."""
-    import torch
-
     from ablations.train import train
 
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the parent's to handle
@@ -118,7 +116,6 @@ def _child(run: Run, folder: Path, commit: str | None) -> None:
     with (folder / "log.txt").open("w", encoding="utf-8", buffering=1) as log:
         os.dup2(log.fileno(), 1)
         os.dup2(log.fileno(), 2)
-        torch.set_num_threads(1)
         try:
             train(run, folder, commit=commit)
         except Exception as error:

@@ -45,8 +45,10 @@ def train_missing(study: Study, root: Path, *, workers: int | None = None, redo:
         root.mkdir(parents=True, exist_ok=True)
         with FileLock(root / ".lock", timeout=0):
             write_plan(study, runs, root)
-            missing = [run for run in runs if redo or not is_final(root / run.folder)]
-            _say_other_code([run for run in runs if run not in missing], root)
+            done = [] if redo else [run for run in runs if is_final(root / run.folder)]
+            _say_other_code(done, root)
+            folders = {run.folder for run in done}
+            missing = [run for run in runs if run.folder not in folders]
             return _train(missing, len(runs), root, workers or workers_available())
     except Timeout as error:
         raise ConfigError(f"another sweep is at work in {root}; wait for it or choose another --output") from error

@@ -141,8 +141,7 @@ def _probed(run: Run, data: TaskData[Any], model: nn.Module) -> list[Metric]:
     if not run.settings.measure:
         return []
     batch = data.training_batch(0)
-    found = [(name, row) for name in run.settings.measure for row in PROBES[name](model, batch)]
-    return [Metric("probe", metric, coordinate, value) for _, (metric, coordinate, value) in found]
+    return [Metric("probe", *row) for name in run.settings.measure for row in PROBES[name](model, batch)]
 
 
 def _fixed_values(data: TaskData[Any]) -> list[Metric]:

@@ -15,7 +15,7 @@ COSTS = {
     "parameters": "Parameters",
     "training_flops": "Training FLOPs",
     "train_seconds": "Training seconds",
-    "tokens_per_second": "Tokens/s",
+    "tokens_per_second": "Tokens/CPU s",
 }
 
 

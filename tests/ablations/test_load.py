@@ -100,6 +100,11 @@ BAD = [
     ("experiments/copy/variants", {"x": {"model.n_heads": 1}}, "copy: vary and variants: an experiment has one design"),
     ("seeds", 0, "seeds=0"),
     ("seeds", [2**64], "seeds="),
+    (
+        "experiments",
+        {"a b": {"task": {"name": "order"}}, "a_b": {"task": {"name": "order"}}},
+        "has the folder of 'a b'",
+    ),
     ("experiments/copy/vary", None, "copy.vary=None: expected dict"),
     ("experiments/copy/task/name", ["order"], "copy, base: task.name="),
     (
