@@ -11,10 +11,12 @@ from models.size import training_flops
 
 
 def batch_flops(config: ModelConfig, shape: TaskShape, batch: dict[str, Any]) -> float:
-    """Floating-point operations of training on one batch, padding included: it is computed like the rest."""
+    """Floating-point operations of training on one batch, padding included where it is computed like the rest."""
     size, length = batch["targets"].shape
-    source = batch["source"].shape[1] if "source" in batch else 0
-    return training_flops(config, shape, size, source, length)
+    if "source" not in batch:
+        return training_flops(config, shape, size, 0, length)
+    packed = float(batch["source_real"].sum()) / size
+    return training_flops(config, shape, size, batch["source"].shape[1], length, packed)
 
 
 def tokens(batch: dict[str, Any]) -> int:

@@ -10,8 +10,9 @@ import signal
 import sys
 from collections.abc import Callable, Sequence
 from importlib.metadata import version
+from io import BufferedReader
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any, NoReturn, cast
 
 USER_ERRORS = ("ConfigError", "DataError", "RowsError")  # by name: importing the first two imports torch
 
@@ -60,7 +61,7 @@ def _guarded(command: Callable[[], int]) -> int:
 
 def _parser() -> Parser:
     parser = Parser(prog="ablations", description="Which part of a Transformer does what, and is that more than noise?")
-    parser.add_argument("--version", action="version", version=version("transformer-ablations"))
+    parser.add_argument("-V", "--version", action="version", version=version("transformer-ablations"))
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
 
     command = _add(commands, "list", list_, "what there is: studies, components, tasks")
@@ -86,6 +87,30 @@ def _parser() -> Parser:
     command = _add(commands, "report", report, "write the report of a study from what is there")
     _folder(command)
     command.add_argument("--open", action="store_true", help="show it in the browser")
+
+    command = _add(commands, "translate", translate, "translate standard input with a trained run, line by line")
+    _run(command)
+    command.epilog = (
+        "Lines are translated as they arrive, by default as in the run's own test; an empty one stays empty."
+    )
+    command.add_argument("--beam", type=_positive, metavar="N", help="translations to keep at each step; 1: greedy")
+    command.add_argument("--length-penalty", type=float, metavar="X", help="rank by log-probability / tokens ** X")
+    command.add_argument("--nbest", type=_positive, metavar="K", help="K lines for each: its number, rank, translation")
+    form = command.add_mutually_exclusive_group()
+    form.add_argument("--scores", action="store_true", help="put score and log-probability (nats) before the text")
+    form.add_argument("--json", action="store_true", help="an object a line: line, source, translations with scores")
+    command.add_argument("--threads", type=_positive, default=1, metavar="N", help="cores to use (default: 1)")
+
+    command = _add(commands, "attention", attention, "draw the attention weights of a sentence, of one run or two")
+    _run(command)
+    command.epilog = "Every layer and head of encoder, decoder and cross-attention. Two runs stand side by side."
+    command.add_argument("other", nargs="?", metavar="OTHER", help="another run")
+    command.add_argument("sentence", metavar="SENTENCE", help="in quotes; for generated tasks numbers: '3 1 4'")
+    command.add_argument("--target", metavar="TEXT", help="translation to look at (default: what the run finds)")
+    figure = Path("attention.png")
+    command.add_argument(
+        "--output", type=Path, default=figure, metavar="FILE", help=f".png, .svg or .pdf (default: {figure})"
+    )
     return parser
 
 
@@ -108,6 +133,13 @@ def _study(command: argparse.ArgumentParser) -> None:
         "--set", action="append", default=[], metavar="PATH=VALUE", help="override a field, such as train.steps=50"
     )
     _output(command)
+
+
+def _run(command: argparse.ArgumentParser) -> None:
+    command.add_argument("run", metavar="RUN", help="folder of a run that kept its weights, or the beginning of its id")
+    command.add_argument(
+        "--runs", type=Path, default=Path("runs"), metavar="DIR", help="where to look for an id (default: runs)"
+    )
 
 
 def _folder(command: argparse.ArgumentParser) -> None:
@@ -196,6 +228,47 @@ def report(options: argparse.Namespace) -> int:
         import webbrowser
 
         webbrowser.open(page.resolve().as_uri())
+    return 0
+
+
+def translate(options: argparse.Namespace) -> int:
+    """`ablations translate`"""
+    from ablations.find import find_run
+
+    try:
+        folder = find_run(options.run, options.runs)
+        from ablations.translate import translate_stream
+
+        if sys.stdin.isatty():
+            print("a sentence a line; Ctrl-D ends", file=sys.stderr)
+        translate_stream(
+            folder,
+            cast(BufferedReader, sys.stdin.buffer),
+            sys.stdout.buffer,
+            beam=options.beam,
+            length_penalty=options.length_penalty,
+            nbest=options.nbest,
+            scores=options.scores,
+            as_json=options.json,
+            threads=options.threads,
+        )
+    except KeyboardInterrupt:  # by whoever has read enough
+        return 130
+    return 0
+
+
+def attention(options: argparse.Namespace) -> int:
+    """`ablations attention`"""
+    from ablations.find import find_run
+    from reports.attention_maps import check_path, save_maps
+
+    check_path(options.output)
+    names = [options.run] if options.other is None else [options.run, options.other]
+    folders = [find_run(name, options.runs) for name in names]
+    from ablations.attention import attention_of_runs
+
+    save_maps(attention_of_runs(folders, options.sentence, options.target), options.output)
+    print(options.output)
     return 0
 
 

@@ -43,6 +43,8 @@ class ExperimentFile:
     """Fields of the base model."""
     train: dict[str, Any] = field(default_factory=dict)
     """Fields of the training."""
+    decode: dict[str, Any] = field(default_factory=dict)
+    """Fields of the search for translations (translation tasks only)."""
     design: Literal["one-at-a-time", "factorial", "ladder", "variants"] | None = None
     """How the changes are combined; by default as the key says under which they stand."""
     vary: dict[str, Any] = field(default_factory=dict)
@@ -85,7 +87,7 @@ def make_study(plain: Any, overrides: Sequence[str] = (), seeds: int | None = No
     _check_name("name", top.name)
     specs = {name: parse_section(ExperimentFile, spec, name) for name, spec in top.experiments.items()}
     bases = {
-        name: _override({"task": s.task, "model": s.model, "train": s.train}, name, overrides)
+        name: _override({section: getattr(s, section) for section in SECTIONS}, name, overrides)
         for name, s in specs.items()
     }
     _check_overrides(overrides, specs, bases)
@@ -99,10 +101,15 @@ def make_study(plain: Any, overrides: Sequence[str] = (), seeds: int | None = No
         source={
             **plain,
             "seeds": list(chosen),
-            "experiments": {name: {**plain["experiments"][name], **bases[name]} for name in specs},
+            "experiments": {name: {**plain["experiments"][name], **given(bases[name])} for name in specs},
         },
         experiments=tuple(experiments),
     )
+
+
+def given(sections: Sections) -> Sections:
+    """Without the sections that are left to their defaults."""
+    return {name: fields for name, fields in sections.items() if fields}
 
 
 def _refuse_one_folder(experiments: Iterable[Experiment]) -> None:

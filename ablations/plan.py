@@ -7,7 +7,6 @@ from typing import Any
 import yaml
 
 from ablations.study import Experiment, Run, Study
-from datamodules import TASKS
 from reports.rows import SCHEMA, write_json, write_text
 
 
@@ -36,13 +35,12 @@ def as_dict(study: Study, runs: Sequence[Run]) -> dict[str, Any]:
 
 def _experiment(experiment: Experiment) -> dict[str, Any]:
     settings = experiment.variants[experiment.base]
-    task = TASKS[settings.task_name]
-    chance = settings.data(0).chance
+    data = settings.data(0)
     return {
         "task": settings.task_name,
-        "kind": task.kind,
-        "headline": list(task.headline),
-        "chance": {} if chance is None else {"accuracy": chance},
+        "kind": data.kind,
+        "headline": list(data.headline),
+        "chance": {} if data.chance is None else {"accuracy": data.chance},
         "base": experiment.base,
         "design": experiment.design,
         "variants": list(experiment.variants),

@@ -163,7 +163,9 @@ def write_table(path: Path, rows: Sequence[Mapping[str, Any]]) -> None:
     """Write per-item outputs as a gzipped CSV whose bytes depend on the rows alone; nothing where there are none."""
     if rows:
         path.parent.mkdir(parents=True, exist_ok=True)
-        pd.DataFrame(rows).to_csv(path, index=False, compression={"method": "gzip", "mtime": 0})
+        # text is quoted: a carriage return inside of it would end the row
+        packed = {"method": "gzip", "mtime": 0}
+        pd.DataFrame(rows).to_csv(path, index=False, quoting=csv.QUOTE_NONNUMERIC, compression=packed)
 
 
 def versions() -> dict[str, str]:

@@ -12,10 +12,11 @@ from jsonargparse import ArgumentError, ArgumentParser, Namespace
 from ablations.components import OPEN_SETS
 from ablations.load import make_study
 from ablations.sections import load_yaml
-from ablations.study import TrainConfig
+from ablations.study import SECTIONS, TrainConfig
 from ablations.sweep import train_missing
 from datamodules import TASKS
 from models.config import ConfigError, ModelConfig
+from models.decoding import DecodeConfig
 from models.probes import PROBES
 from reports.rows import read_result
 
@@ -94,7 +95,7 @@ def _parser(task: str | None) -> ArgumentParser:
         description="Train one run from flags or a YAML file.",
     )
     parser.add_argument(
-        "--config", action="config", help="YAML file with task, model, train and seed; later flags override it"
+        "--config", action="config", help="YAML file with task, model, train, decode and seed; later flags override it"
     )
     parser.add_argument("--output", type=Path, default=Path("runs"), help="where studies lie")
     parser.add_argument("--redo", action="store_true", help="train again what is done already")
@@ -105,6 +106,7 @@ def _parser(task: str | None) -> ArgumentParser:
         parser.add_class_arguments(TASKS[task].Config, "task")
     parser.add_class_arguments(ModelConfig, "model")
     parser.add_class_arguments(TrainConfig, "train")
+    parser.add_class_arguments(DecodeConfig, "decode")
     return parser
 
 
@@ -118,7 +120,7 @@ def _parse(task: str, arguments: Sequence[str]) -> Namespace:
 
 def _study(options: Namespace) -> dict[str, Any]:
     """The YAML of a study that holds just this run."""
-    experiment = {name: options[name].as_dict() for name in ("task", "model", "train")}
+    experiment = {name: options[name].as_dict() for name in SECTIONS}
     return {
         "name": NAME,
         "seeds": [options.seed],

@@ -17,14 +17,15 @@ from datamodules import TASKS
 from datamodules.base import TaskConfig, TaskData
 from models.build import check_kind
 from models.config import ConfigError, ModelConfig
+from models.decoding import DecodeConfig
 from models.optim import OptimConfig
 from models.probes import PROBES
 from reports.rows import SCHEMA
 
-Sections = dict[str, dict[str, Any]]  # "task", "model", "train": the fields that were given
+Sections = dict[str, dict[str, Any]]  # of SECTIONS: the fields that were given
 Changes = Mapping[str, Any]  # dotted path, or the name of a whole section, to the new value
 
-SECTIONS = ("task", "model", "train")
+SECTIONS = ("task", "model", "train", "decode")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -64,6 +65,7 @@ class Settings:
     task: TaskConfig
     model: ModelConfig
     train: TrainConfig
+    decode: DecodeConfig
     measure: tuple[str, ...]
     fingerprint: str
     """Of the data: it stands for the paths in the identity of a run."""
@@ -81,6 +83,7 @@ class Settings:
             "task": {"name": self.task_name, **asdict(self.task)},
             "model": asdict(self.model),
             "train": asdict(self.train),
+            "decode": asdict(self.decode),
             "measure": list(self.measure),
         }
 
@@ -174,6 +177,7 @@ def resolve(sections: Sections, measure: tuple[str, ...], where: str) -> Setting
         task=task_config,
         model=parse_section(ModelConfig, sections["model"], f"{where}model"),
         train=parse_section(TrainConfig, sections["train"], f"{where}train"),
+        decode=parse_section(DecodeConfig, sections["decode"], f"{where}decode"),
         measure=measure,
         fingerprint=fingerprint,
     )
@@ -182,6 +186,8 @@ def resolve(sections: Sections, measure: tuple[str, ...], where: str) -> Setting
     with _named(f"{where}train."):
         settings.data(0)
     check_measure(measure, settings.train, where)
+    if TASKS[name].kind != "translation" and settings.decode != DecodeConfig():
+        raise ConfigError(f"{where}decode={sections['decode']!r}: task {name} translates nothing, leave it out")
     return settings
 
 
@@ -210,4 +216,7 @@ def section_fields(section: str, sections: Sections) -> list[str]:
     if section == "task":
         task = TASKS.get(str(sections["task"].get("name")))
         return ["name", *(field.name for field in fields(task.Config))] if task else ["name"]
+    if section == "decode":  # there for all, and of use to translation alone
+        task = TASKS.get(str(sections["task"].get("name")))
+        return [field.name for field in fields(DecodeConfig)] if task and task.kind == "translation" else []
     return [field.name for field in fields({"model": ModelConfig, "train": TrainConfig}[section])]

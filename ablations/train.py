@@ -14,7 +14,9 @@ import torch
 from lightning.pytorch.callbacks import Callback, ModelCheckpoint
 from torch import nn
 
+from ablations.allocation import keep_freed_memory
 from ablations.callbacks import BestValues, Stopwatch, ValidateLast
+from ablations.kept import keep_subwords
 from ablations.results import Metric, MetricsCsv, Result, now, write_result, write_run, write_table
 from ablations.study import Run
 from datamodules.base import TaskData
@@ -23,6 +25,7 @@ from models.config import TaskShape
 from models.lit import Diverged, Module, Translator, make_module
 from models.probes import PROBES
 from models.size import parameter_count
+from models.translations import translation_rows
 from reports.rows import ITEMS
 
 MONITOR = "validation/loss"
@@ -36,6 +39,7 @@ def train(run: Run, folder: Path, *, commit: str | None = None) -> Result:
     """
     started, clock = now(), time.perf_counter()
     torch.set_num_threads(1)  # the order of a sum depends on the threads, and so would the last bits of a result
+    keep_freed_memory()
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "result.json").unlink(missing_ok=True)
     write_run(run, folder, commit)
@@ -82,7 +86,7 @@ def task_shape(data: TaskData[Any]) -> TaskShape:
 def _fit_and_test(run: Run, folder: Path, data: TaskData[Any], model: nn.Module, stopwatch: Stopwatch) -> Result:
     """Fit, then test the best weights. Raises Diverged and NoFiniteLoss."""
     torch.manual_seed(run.seed)  # dropout
-    module = make_module(model, run.settings.train, task_shape(data), data.detokenise)
+    module = make_module(model, run.settings.train, task_shape(data), data.detokenise, run.settings.decode)
     best = ModelCheckpoint(
         folder / "checkpoints", "best", monitor=MONITOR, save_weights_only=True, enable_version_counter=False
     )
@@ -92,6 +96,8 @@ def _fit_and_test(run: Run, folder: Path, data: TaskData[Any], model: nn.Module,
         trainer.fit(module, datamodule=data)
         if not values.values:
             raise NoFiniteLoss("no validation loss is finite")
+        if run.settings.train.keep_checkpoints:
+            keep_subwords(data, folder / "checkpoints")
         trainer.test(module, datamodule=data, ckpt_path="best", weights_only=True, verbose=False)
     finally:
         if not run.settings.train.keep_checkpoints:
@@ -102,7 +108,7 @@ def _fit_and_test(run: Run, folder: Path, data: TaskData[Any], model: nn.Module,
     metrics = [Metric.from_key(name, value) for name, value in {**values.values, **tested}.items()]
     metrics += [Metric("test", ITEMS, coordinate, count) for coordinate, count in module.evaluation.items().items()]
     _write_outputs(module, folder / "outputs")
-    return Result("completed", metrics=metrics, signatures=_signatures(module))
+    return Result("completed", metrics=metrics, signatures=module.signatures if isinstance(module, Translator) else {})
 
 
 def _trainer(run: Run, folder: Path, callbacks: list[Callback]) -> L.Trainer:
@@ -123,17 +129,19 @@ def _trainer(run: Run, folder: Path, callbacks: list[Callback]) -> L.Trainer:
     )
 
 
-def _signatures(module: Module) -> dict[str, str]:
-    return {"bleu": module.signature} if isinstance(module, Translator) and module.signature else {}
-
-
 def _write_outputs(module: Module, folder: Path) -> None:
-    """Translations and contrastive scores of the test, item by item."""
+    """Translations and contrastive scores of the test, item by item; `set` is the coordinate, empty for the main set.
+
+    The order is that of evaluation, which depends on the data alone: row n is the same item in every run of a task.
+    """
     if isinstance(module, Translator):
-        texts = zip(module.sources, module.hypotheses, module.references, strict=True)
-        columns = ("source", "hypothesis", "reference")
-        write_table(folder / "translations.csv.gz", [dict(zip(columns, text, strict=True)) for text in texts])
-        write_table(folder / "contrasts.csv.gz", [asdict(contrast) for contrast in module.contrasts])
+        tables = {
+            "translations": {at: translation_rows(items) for at, items in module.evaluation.translations.items()},
+            "contrasts": {at: [asdict(item) for item in items] for at, items in module.evaluation.contrasts.items()},
+        }
+        for name, sets in tables.items():
+            rows = [{"set": coordinate, **row} for coordinate, rows in sets.items() for row in rows]
+            write_table(folder / f"{name}.csv.gz", rows)
 
 
 def _probed(run: Run, data: TaskData[Any], model: nn.Module) -> list[Metric]:

@@ -65,8 +65,8 @@ class TaskData(L.LightningDataModule, Generic[ConfigT]):
 
     Config: ClassVar[type[TaskConfig]]
     kind: ClassVar[Kind]
-    headline: ClassVar[tuple[str, ...]]
-    """Metrics to show first."""
+    headline: tuple[str, ...]
+    """Metrics to show first. Set by the class; an instance may know better, as `chance` may."""
     version: ClassVar[str]
     """Name of the generator's present output; to be changed whenever the items change."""
 

@@ -3,6 +3,8 @@
 Shapes: N sentences, B sentences of a batch, T longest of them.
 """
 
+from collections.abc import Sequence
+
 import numpy as np
 import torch
 from torch import Tensor
@@ -48,13 +50,14 @@ class Batches:
     ) -> None:
         self._seed = seed
         self._number = len(target_lengths)
+        self._lengths = (source_lengths, target_lengths)
         if tokens:
             # within a target length short sources come first, within the next one last: neighbours have like lengths
             self._keys: tuple[Integers, ...] = (
                 np.where(target_lengths % 2, -source_lengths, source_lengths),
                 target_lengths,
             )
-            self._cuts = _cuts(np.sort(target_lengths), tokens)
+            self._cuts = np.array(cut(np.sort(target_lengths).tolist(), tokens))
         else:
             self._keys = ()
             self._cuts = np.arange(0, self._number, batch_size)
@@ -72,6 +75,13 @@ class Batches:
             self._epoch, self._rows = epoch, self._deal(epoch)
         return self._rows[place]
 
+    def shares(self) -> tuple[float, float]:
+        """Which share of the positions of an epoch's batches hold a real token, not padding: source and target."""
+        source, target = (
+            lengths.sum() / sum(len(rows) * lengths[rows].max() for rows in self._deal(0)) for lengths in self._lengths
+        )
+        return float(source), float(target)
+
     def _deal(self, epoch: int) -> list[Integers]:
         """The batches of an epoch, a pure function of (seed, epoch)."""
         rng = np.random.default_rng((len(SPLITS), self._seed, epoch))  # apart from what the splits are drawn from
@@ -80,10 +90,19 @@ class Batches:
         return [batches[place] for place in rng.permutation(len(batches))]
 
 
-def _cuts(lengths: Integers, tokens: int) -> Integers:
-    """First sentence of each batch, for lengths in rising order: (N,) to (batches,)."""
+def cut(lengths: Sequence[int], tokens: int, most: int | None = None) -> list[int]:
+    """First sentence of each batch, where batches are to hold neighbours.
+
+    Args:
+        lengths: tokens of each of the N sentences.
+        tokens: of a batch, padding counted; a longer sentence stands alone.
+        most: sentences of a batch.
+    """
     cuts = [0]
-    for index, length in enumerate(lengths.tolist()):
-        if (index - cuts[-1] + 1) * length > tokens and index > cuts[-1]:
+    longest = 0
+    for index, length in enumerate(lengths):
+        longest, number = max(longest, length), index - cuts[-1]
+        if number and ((number + 1) * longest > tokens or number == most):
             cuts.append(index)
-    return np.array(cuts)
+            longest = length
+    return cuts

@@ -4,12 +4,10 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import ClassVar
 
-import torch
-
 from datamodules.base import Batch, Held, TaskConfig
 from datamodules.errors import check_integer
 from datamodules.german_grammar import Sentence, sentences, vocabulary
-from datamodules.parallel import Pairs, ParallelData, by_length, decoder_tensors, translation_batch
+from datamodules.parallel import Contrast, Pairs, ParallelData
 from datamodules.splits import Integers, Split
 from datamodules.vocabulary import Words
 
@@ -87,21 +85,8 @@ class German(ParallelData[GermanConfig]):
             made = self._sentences(split, self.config.data_seed, most)
             translated, contrasted = made[: self.config.test_size], made[: self.config.contrast_size]
         pairs = Pairs([item.english for item in translated], [item.german for item in translated])
-        return [self.translation_batches(pairs), self._contrastive_batches(contrasted)]
+        contrasts = [Contrast(it.english, it.german, it.wrong, it.distance, it.pattern) for it in contrasted]
+        return [self.translation_batches(pairs), self.contrastive_batches(contrasts)]
 
     def _sentences(self, split: Split, seed: int, number: int) -> list[Sentence]:
         return list(islice(sentences(split, seed, nested=self.config.nested), number))
-
-    def _contrastive_batches(self, items: list[Sentence]) -> list[Batch]:
-        sources = self.source_vocabulary.encode([item.english for item in items])
-        rights = self.target_vocabulary.encode([item.german for item in items])
-        wrongs = self.target_vocabulary.encode([item.wrong for item in items])
-        batches = []
-        for rows in by_length(rights):
-            batch = translation_batch([sources[row] for row in rows], [rights[row] for row in rows])
-            wrong = decoder_tensors([wrongs[row] for row in rows])
-            batch |= dict(zip(("wrong", "wrong_real", "wrong_targets"), wrong, strict=True))
-            batch["distance"] = torch.tensor([items[row].distance for row in rows])
-            batch["category"] = [items[row].pattern for row in rows]
-            batches.append(batch)
-        return batches

@@ -15,6 +15,7 @@ from datamodules.splits import Integers
 from datamodules.vocabulary import END, PAD, START, UNKNOWN
 
 LONGEST_LINE = 1_000_000  # bytes; sentencepiece leaves out longer ones without a word
+HASH = hashlib.sha256().digest_size
 
 
 class Subwords:
@@ -25,6 +26,7 @@ class Subwords:
     """
 
     def __init__(self, model: bytes) -> None:
+        self.model = model
         self._processor = sentencepiece.SentencePieceProcessor(model_proto=model)
         self.size: int = self._processor.get_piece_size()
 
@@ -43,7 +45,7 @@ def cache_folder() -> Path:
 
 
 def load_or_train(lines: list[str], vocabulary: int) -> Subwords:
-    """The subword model of a training text, from the cache if it is there.
+    """The subword model of a training text, from the cache if it is there whole.
 
     Args:
         lines: the training text.
@@ -55,21 +57,32 @@ def load_or_train(lines: list[str], vocabulary: int) -> Subwords:
     """
     path = cache_folder() / "subwords" / f"{_key(lines, vocabulary)}.model"
     try:
-        if not path.exists():
-            _train_into(path, lines, vocabulary)
-        return Subwords(path.read_bytes())
+        return Subwords(_kept(path) or _train_into(path, lines, vocabulary))
     except OSError as error:
         raise DataError(f"{path}: {error.strerror}; set ABLATIONS_CACHE to a folder that can be written") from error
 
 
-def _train_into(path: Path, lines: list[str], vocabulary: int) -> None:
+def _train_into(path: Path, lines: list[str], vocabulary: int) -> bytes:
     """Train and keep a model; of several processes the first trains, the others wait for it."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with FileLock(path.with_suffix(".lock")):
-        if not path.exists():
-            part = path.with_suffix(".part")
-            part.write_bytes(train(lines, vocabulary))
-            part.replace(path)  # never half a file under the final name
+        if model := _kept(path):
+            return model
+        model = train(lines, vocabulary)
+        part = path.with_suffix(".part")
+        part.write_bytes(hashlib.sha256(model).digest() + model)
+        part.replace(path)  # never half a file under the final name
+        return model
+
+
+def _kept(path: Path) -> bytes | None:
+    """The model in the cache; None if there is none, or if it is not as it was written, by the hash in front of it."""
+    try:
+        data = path.read_bytes()
+    except FileNotFoundError:
+        return None
+    digest, model = data[:HASH], data[HASH:]
+    return model if hashlib.sha256(model).digest() == digest else None
 
 
 def train(lines: list[str], vocabulary: int) -> bytes:

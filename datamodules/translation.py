@@ -1,7 +1,10 @@
 """Translation of real text: any parallel corpus, cut into subwords."""
 
 import hashlib
+import json
+import math
 import os
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar, Literal, get_args
@@ -9,35 +12,36 @@ from typing import ClassVar, Literal, get_args
 import numpy as np
 
 from datamodules.base import Batch, Held, TaskConfig
+from datamodules.contrastive import read_contrasts
+from datamodules.corpora import Names, as_names, check_names, read_corpora
 from datamodules.errors import DataError, check_choice, check_integer, check_unused
-from datamodules.parallel import Pairs, ParallelData
-from datamodules.parallel_text import contents, find, read_pairs
+from datamodules.filters import Sieve, occurring, overlap, repeated, uneven
+from datamodules.parallel import Contrast, Pairs, ParallelData
+from datamodules.parallel_text import find, read_aligned
 from datamodules.splits import SPLITS, Integers, Split
 from datamodules.subwords import load_or_train
 
 Sharing = Literal["joint", "separate"]
+HELD: tuple[Held, ...] = get_args(Held)
+NAMED = (*SPLITS, *(f"contrastive_{split}" for split in HELD))
 
 
 @dataclass(frozen=True, kw_only=True)
 class TranslationConfig(TaskConfig):
-    """Settings of the task `translation`."""
+    """Settings of the task `translation`.
 
-    path_fields: ClassVar[tuple[str, ...]] = (
-        "root",
-        "corpus",
-        "train",
-        "validation",
-        "test",
-        "train_files",
-        "validation_files",
-        "test_files",
-    )
+    Corpora are named as datamodules/corpora.py says: NAME for NAME.de and NAME.en, a table NAME.tsv or NAME.tsv:4:5, or
+    hub:NAME.
+    """
+
+    path_fields: ClassVar[tuple[str, ...]] = ("root", "corpus", *NAMED, *(f"{split}_files" for split in SPLITS))
 
     root: str = ""
     """Folder of the text files; empty: the folder `corpus` of $ABLATIONS_DATA."""
 
     corpus: str = "multi30k"
-    """Folder of $ABLATIONS_DATA (with an empty root)."""
+    """Folder of $ABLATIONS_DATA (with an empty root); a dot for $ABLATIONS_DATA itself, where the names of corpora hold
+    their folders."""
 
     source: str = "de"
     """Language to translate from, as in the names of the files."""
@@ -45,13 +49,13 @@ class TranslationConfig(TaskConfig):
     target: str = "en"
     """Language to translate into."""
 
-    train: str = "train"
-    """Training text: the files NAME.LANGUAGE or NAME.LANGUAGE.gz of the folder, one for each language."""
+    train: Names = "train"
+    """Training text: a corpus, or several to be joined."""
 
-    validation: str = "val"
+    validation: Names = "val"
     """Validation text, likewise."""
 
-    test: str = "test_2016_flickr"
+    test: Names = "test_2016_flickr"
     """Test text, likewise."""
 
     train_files: tuple[str, ...] = ()
@@ -63,6 +67,12 @@ class TranslationConfig(TaskConfig):
     test_files: tuple[str, ...] = ()
     """Paths of the two test files, in place of `test`."""
 
+    contrastive_validation: Names = ()
+    """Contrastive sets for the validation: folders or files, as datamodules/contrastive.py says."""
+
+    contrastive_test: Names = ()
+    """Contrastive sets for the test, likewise."""
+
     subwords: Sharing = "joint"
     """One subword vocabulary for both languages, or one for each."""
 
@@ -72,20 +82,37 @@ class TranslationConfig(TaskConfig):
     max_length: int = 100
     """Training pairs with more pieces than this on either side are left out; test pairs never are."""
 
+    max_ratio: float | None = None
+    """Training pairs with more than this many times as many pieces on one side as on the other are left out."""
+
+    deduplicate: bool = False
+    """Leave out training pairs that are the same as an earlier one."""
+
+    drop_overlap: bool = False
+    """Leave out training pairs whose source is one of validation, test or a contrastive set."""
+
     limit: int | None = None
     """Train on this many pairs only, drawn by data_seed, smaller sets within larger ones. The subwords are still those
-    of the whole training text, so that losses can be compared."""
+    of the whole training text, whatever is left out of it, so that losses can be compared."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
         for split in SPLITS:
             object.__setattr__(self, f"{split}_files", tuple(getattr(self, f"{split}_files")))
             self._check_files(split)
+        for field in NAMED:
+            names = getattr(self, field)
+            names = names if isinstance(names, str) else tuple(names)
+            object.__setattr__(self, field, names)
+            if field in SPLITS or names:
+                check_names(field, names)
         check_choice("subwords", self.subwords, get_args(Sharing))
         check_integer("vocabulary", self.vocabulary, 5)
         check_integer("max_length", self.max_length, 1)
         if self.limit is not None:
             check_integer("limit", self.limit, 1)
+        if self.max_ratio is not None and not 1 <= self.max_ratio < math.inf:
+            raise DataError(f"max_ratio={self.max_ratio!r}: must be a number of at least 1")
 
     def _check_files(self, split: Split) -> None:
         files = getattr(self, f"{split}_files")
@@ -105,35 +132,46 @@ class Translation(ParallelData[TranslationConfig]):
         source    Zwei junge weiße Männer sind im Freien in der Nähe vieler Büsche.
         target    Two young, White males are outside near many bushes.
 
-    Predicted: the target, subword by subword.
-    Chance: loss ln of the target vocabulary; BLEU 0.
+    Predicted: the target, subword by subword; with a contrastive set also which of two targets is the translation.
+    Chance: loss ln of the target vocabulary; BLEU 0; 0.5 of the contrastive pairs.
     Oracle: none can be computed.
-    Distance: none.
+    Distance: none, or as a contrastive set says.
 
-    Outer blanks of a line are dropped. Training pairs with an empty side or above the length limit are left out, and
-    `notes` says how many; validation and test keep every line, and the references are the lines of the file.
+    Outer blanks of a line are dropped. Training pairs with an empty side, above the length limit or as the settings say
+    are left out, and `notes` says how many, and how many sentences of validation and test are in the training text;
+    validation and test keep every line, and the references are the lines of the file.
     """
 
     Config: ClassVar[type[TaskConfig]] = TranslationConfig
-    headline = ("loss", "bleu")
+    headline: tuple[str, ...] = ("loss", "bleu")
     version = "translation-1"
+
+    def __init__(self, config: TranslationConfig, **settings: int) -> None:
+        super().__init__(config, **settings)
+        if config.contrastive_test:
+            self.headline = (*self.headline, "accuracy")
+            self.chance = 0.5
 
     @classmethod
     def fingerprint(cls, config: TranslationConfig) -> str:
-        """Hash of the text of all files, wherever they lie and packed or not, and of how it is cut.
+        """Hash of all text, wherever and in whatever kind of file it lies, and of how it is cut.
 
         Raises:
             DataError: if a file is missing or cannot be read.
         """
         digest = hashlib.sha256(f"{cls.version} bpe {config.subwords} {config.vocabulary}".encode())
         for split in SPLITS:
-            for path in _paths(config, split):
-                digest.update(hashlib.sha256(contents(path)).digest())
+            for side in _pairs(config, split):
+                digest.update(hashlib.sha256("\n".join(side).encode()).digest())
+        for held in HELD:
+            if contrasts := _contrasts(config, held):
+                digest.update(f"{held} {json.dumps(contrasts)}".encode())
         return f"{cls.version}-{digest.hexdigest()[:12]}"
 
     def load(self) -> None:
         """Read all text, so that a bad file shows at once; learn the subwords, or fetch them from the cache."""
-        self._text = {split: Pairs(*read_pairs(*_paths(self.config, split))) for split in SPLITS}
+        self._text = {split: _pairs(self.config, split) for split in SPLITS}
+        self._contrasts = {held: _contrasts(self.config, held) for held in HELD}
         sources, targets = self._text["train"]
         size = self.config.vocabulary
         if self.config.subwords == "joint":
@@ -152,38 +190,79 @@ class Translation(ParallelData[TranslationConfig]):
         text = self._text["train"]
         sources, targets = self.source_vocabulary.encode(text.sources), self.target_vocabulary.encode(text.references)
         lengths = np.array([[len(source), len(target)] for source, target in zip(sources, targets, strict=True)])
-        empty = lengths.min(axis=1) == 0
-        too_long = ~empty & (lengths.max(axis=1) > self.config.max_length)
-        left_out = f"left out: {empty.sum()} with an empty side, {too_long.sum()} above {self.config.max_length} pieces"
-        kept = np.random.default_rng(self.config.data_seed).permutation(np.nonzero(~empty & ~too_long)[0])
+        sieve = self._sieve(text, lengths)
+        kept = np.random.default_rng(self.config.data_seed).permutation(sieve.kept)[: self.config.limit]
+        self.notes = (f"{len(kept)} of {len(lengths)} training pairs; {sieve.report}",)
         if not len(kept):
-            raise DataError(
-                f"{_paths(self.config, 'train')[0]}: no training pair of {len(lengths)} is left; {left_out}"
-            )
-        kept = kept[: self.config.limit]
-        self.notes = (f"{len(kept)} of {len(lengths)} training pairs; {left_out}",)
+            field = "train_files" if self.config.train_files else "train"
+            raise DataError(f"{field}={getattr(self.config, field)!r}: nothing to train on: {self.notes[0]}")
+        self.notes += tuple(self._overlaps(Pairs(*([side[row] for row in kept] for side in text))))
         return [sources[row] for row in kept], [targets[row] for row in kept]
 
     def evaluation_batches(self, split: Held) -> list[list[Batch]]:
-        """All pairs of the split."""
-        return [self.translation_batches(self._text[split])]
+        """All pairs of the split, then its contrastive items if there are any."""
+        sets = [self.translation_batches(self._text[split])]
+        if contrasts := self._contrasts[split]:
+            sets.append(self.contrastive_batches(contrasts))
+        return sets
+
+    def _sieve(self, text: Pairs, lengths: Integers) -> Sieve:
+        """What is left of the training text; `lengths` (N, 2) are in pieces."""
+        config = self.config
+        sieve = Sieve(len(lengths))
+        sieve.leave_out("with an empty side", lengths.min(axis=1) == 0)
+        sieve.leave_out(f"above {config.max_length} pieces", lengths.max(axis=1) > config.max_length)
+        if config.max_ratio is not None:
+            sieve.leave_out(f"above a length ratio of {config.max_ratio:g}", uneven(lengths, config.max_ratio))
+        if config.deduplicate:
+            sieve.leave_out("repeated", repeated(text))
+        if config.drop_overlap:
+            held = {source for _, pairs in self._held_text() for source in pairs.sources}
+            sieve.leave_out("in validation or test", occurring(text.sources, held))
+        return sieve
+
+    def _held_text(self) -> Iterator[tuple[str, Pairs]]:
+        """Every set of sentences that is not for training, with its name."""
+        for split in HELD:
+            yield split, self._text[split]
+            if contrasts := self._contrasts[split]:
+                yield f"contrastive {split}", Pairs([c.source for c in contrasts], [c.right for c in contrasts])
+
+    def _overlaps(self, training: Pairs) -> Iterator[str]:
+        """Warnings of sentences that are in the training text."""
+        for name, held in self._held_text():
+            sources, pairs = overlap(held, training)
+            if sources:
+                yield (
+                    f"warning: {sources} of {len(held.sources)} {name} sentences are in the training text, "
+                    f"{pairs} of them with the same translation"
+                )
 
 
-def _paths(config: TranslationConfig, split: Split) -> tuple[Path, Path]:
-    """Source and target file of a split."""
+def _pairs(config: TranslationConfig, split: Split) -> Pairs:
+    """All pairs of a split."""
     if files := getattr(config, f"{split}_files"):
         paths = [Path(file) for file in files]
-        source, target = (find(path.parent, path.name) for path in paths)
-        return source, target
-    folder, name = _folder(config), getattr(config, split)
-    return find(folder, f"{name}.{config.source}"), find(folder, f"{name}.{config.target}")
+        return Pairs(*read_aligned(*(find(path.parent, path.name) for path in paths)))
+    languages = (config.source, config.target)
+    return read_corpora(getattr(config, split), languages, split, lambda name: _locate(config, name))
 
 
-def _folder(config: TranslationConfig) -> Path:
+def _contrasts(config: TranslationConfig, split: Held) -> list[Contrast]:
+    """All contrastive items of a split."""
+    languages = (config.source, config.target)
+    paths = [_locate(config, name) for name in as_names(getattr(config, f"contrastive_{split}"))]
+    return [contrast for path in paths for contrast in read_contrasts(path, languages)]
+
+
+def _locate(config: TranslationConfig, name: str) -> Path:
+    """Where the files of that name lie."""
+    if Path(name).is_absolute():
+        return Path(name)
     if config.root:
-        return Path(config.root)
+        return Path(config.root) / name
     if data := os.environ.get("ABLATIONS_DATA"):
-        return Path(data) / config.corpus
+        return Path(data) / config.corpus / name
     raise DataError(
         f"root='': must be the folder of the text files, or set ABLATIONS_DATA to the folder that holds {config.corpus}"
     )

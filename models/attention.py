@@ -12,6 +12,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from models.linear import LinearLayer
 from models.masks import Mask
 from models.positions import Position
 
@@ -142,7 +143,7 @@ def positive(sums: Tensor) -> Tensor:
 ATTENTIONS: dict[str, type[Attention]] = {"softmax": Softmax, "uniform": Uniform, "window": Window, "linear": Linear}
 
 
-class Heads(nn.Linear):
+class Heads(LinearLayer):
     """Linear map without bias into H heads: x (B, T, D) -> (B, H, T, K)."""
 
     def __init__(self, d_model: int, n_heads: int, d_head: int) -> None:
@@ -210,7 +211,7 @@ class Cache:
         """The batch rows `rows` (N,)."""
         if self.keys is None or self.values is None:
             return Cache()
-        return Cache(self.keys[rows], self.values[rows])
+        return Cache(self.keys.index_select(0, rows), self.values.index_select(0, rows))
 
 
 class MultiHeadAttention(nn.Module):
@@ -242,7 +243,7 @@ class MultiHeadAttention(nn.Module):
         self.output: nn.Module
         match config.output_projection:
             case "linear":
-                self.output = nn.Linear(n_heads * d_head, d_model, bias=False)
+                self.output = LinearLayer(n_heads * d_head, d_model, bias=False)
             case "identity":
                 self.output = nn.Identity()
 
@@ -276,8 +277,13 @@ class CrossAttention(MultiHeadAttention):
         return self.key(memory), self.value(memory)
 
     def forward(self, x: Tensor, mask: Mask, keys: Tensor, values: Tensor) -> Tensor:
-        """x (B, T, D) and what `read` gave -> (B, T, D)."""
-        return self.attend(self.query(x), keys, values, mask)
+        """x (B, T, D) and what `read` gave -> (B, T, D); B may be a multiple of the memory's.
+
+        Several translations of one source then stand side by side: each position reads for itself, so that all of them
+        are queries to one memory, which nobody copies.
+        """
+        queries = x.reshape(keys.shape[0], -1, x.shape[2])
+        return self.attend(self.query(queries), keys, values, mask).reshape(x.shape)
 
 
 def scale_factor(config: "ModelConfig") -> float:

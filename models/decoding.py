@@ -1,22 +1,65 @@
-"""Search for a translation, one token at a time, over a model that keeps what it has computed.
+"""What a search for a translation and a model must know of each other; the searches are in greedy.py and beam.py.
 
-Shapes: B batch, N rows still in the search (N <= B), S source length, V target vocabulary.
+Shapes: B batch, N sentences still in the search (N <= B), K hypotheses of each, S source length, V target vocabulary.
 """
 
+from dataclasses import dataclass
 from typing import Protocol, Self, TypeVar
 
-import torch
 from torch import Tensor
 
+from models.config import ConfigError, check_count, checked_number
+
 SHRINK = 0.75
-"""Ended rows are dropped once the share of running ones is no greater: copying the caches must pay for itself."""
+"""Ended sentences are dropped once the share of running ones is no greater: copying must pay for itself."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class DecodeConfig:
+    """How a translation is searched for, in validation and test alike. Raises ConfigError on a value out of range."""
+
+    beam: int = 1
+    """Hypotheses kept at each step; 1: greedy, the likeliest token again and again."""
+    length_penalty: float = 1.0
+    """A finished hypothesis scores log-probability / tokens ** length_penalty (0: shorter ones are favoured)."""
+
+    def __post_init__(self) -> None:
+        check_count("beam", self.beam)
+        object.__setattr__(self, "length_penalty", checked_number("length_penalty", self.length_penalty))
+        if self.length_penalty < 0:
+            raise ConfigError(f"length_penalty={self.length_penalty!r}: must be 0 or more")
+        default = DecodeConfig.length_penalty
+        if self.beam == 1 and self.length_penalty != default:
+            raise ConfigError(
+                f"length_penalty={self.length_penalty!r}: has no effect with beam=1, leave it at {default}"
+            )
+
+
+@dataclass(frozen=True)
+class Hypothesis:
+    """A translation, finished by the end token or cut off at the length limit."""
+
+    tokens: list[int]
+    """Without start and end."""
+    log_probability: float
+    """Of all its tokens, the end included, in nats."""
+    score: float
+    """What it is ranked by: log_probability / number of those tokens ** length_penalty."""
 
 
 class State(Protocol):
-    """What a model keeps between two steps (caches or recurrent states), one row a sentence."""
+    """What a model keeps between two steps.
 
-    def select(self, rows: Tensor) -> Self:
-        """Keeps the given rows (N,) int64, in that order."""
+    Of each sentence what was read of its source, and of each of its hypotheses (equally many for every sentence, side
+    by side) what was written.
+    """
+
+    def sentences(self, rows: Tensor) -> Self:
+        """Keeps the given sentences (N,) int64, in that order; their hypotheses are left to `hypotheses`."""
+        ...
+
+    def hypotheses(self, rows: Tensor) -> Self:
+        """Keeps the given hypotheses (N K,) int64, in that order; the same one may be taken several times."""
         ...
 
 
@@ -26,45 +69,18 @@ StateT = TypeVar("StateT", bound=State)
 class Decodable(Protocol[StateT]):
     """A translation model as a search sees it."""
 
+    longest: int | None
+    """Most target tokens, the start included, that the model can take; None: no limit."""
+
     def start(self, source: Tensor, source_real: Tensor | None) -> StateT:
-        """Reads the source (B, S)."""
+        """Reads the source (B, S); the state has one hypothesis a sentence."""
         ...
 
     def step(self, tokens: Tensor, state: StateT) -> tuple[Tensor, StateT]:
-        """Takes the newest tokens (N,); gives the logits (N, V) of the ones after them."""
+        """Takes the newest tokens (N K,); gives the logits (N K, V) of the ones after them."""
         ...
 
 
-def length_limit(source: Tensor, source_real: Tensor | None) -> Tensor:
-    """Most tokens that a translation may have, (B,): twice its own source and ten, whatever stands beside it."""
-    lengths = source_real.sum(1) if source_real is not None else source.new_full((source.size(0),), source.size(1))
-    return 2 * lengths + 10
-
-
-@torch.no_grad()
-def greedy(
-    model: Decodable[StateT], source: Tensor, source_real: Tensor | None, start: int, end: int, max_length: Tensor
-) -> list[list[int]]:
-    """The likeliest next token, again and again, until `end` or the sentence's own limit `max_length` (B,).
-
-    Gives the tokens of each sentence of `source` (B, S) in its order, without `start` and `end`. A sentence's
-    translation does not depend on the others of its batch. Dropout is on if the model is in training mode.
-    """
-    limits: list[int] = max_length.tolist()
-    outputs: list[list[int]] = [[] for _ in limits]
-    running = [limit > 0 for limit in limits]
-    rows = list(range(len(limits)))  # sentence of each row of the state
-    state = model.start(source, source_real)
-    tokens = source.new_full((len(rows),), start)
-    while any(running):
-        if sum(running) <= SHRINK * len(rows):
-            keep = [i for i, row in enumerate(rows) if running[row]]
-            index = torch.tensor(keep, device=source.device)
-            state, tokens, rows = state.select(index), tokens[index], [rows[i] for i in keep]
-        logits, state = model.step(tokens, state)
-        tokens = logits.argmax(-1)
-        for row, token in zip(rows, tokens.tolist(), strict=True):
-            if running[row] and token != end:
-                outputs[row].append(token)
-            running[row] = running[row] and token != end and len(outputs[row]) < limits[row]
-    return outputs
+def within(max_length: Tensor, model: Decodable[StateT]) -> Tensor:
+    """The limits (B,), none above what the model can take."""
+    return max_length if model.longest is None else max_length.clamp(max=model.longest)

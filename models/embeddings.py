@@ -10,6 +10,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from models.linear import linear
+
 
 class Table(nn.Module):
     """One vector for each of `size` ids, drawn from N(0, deviation ** 2)."""
@@ -61,7 +63,7 @@ class TiedHead(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         """x (B, T, D) -> logits (B, T, V)."""
-        return F.linear(x, self.tables[0].weight, self.bias)
+        return linear(x, self.tables[0].weight, self.bias)
 
 
 class Head(nn.Module):
@@ -80,7 +82,7 @@ class Head(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         """x (B, T, D) -> logits (B, T, V)."""
-        return F.linear(x, self.weight, self.bias)
+        return linear(x, self.weight, self.bias)
 
 
 def output_layer(embedding: Embedding, d_model: int, size: int, *, tied: bool) -> nn.Module:

@@ -1,14 +1,17 @@
 """What evaluating one split adds up to, for its main set and for each extra set (named by a coordinate)."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from itertools import chain
 from typing import Any, TypeVar
 
 import torch
 import torch.distributed as dist
 from torch import Tensor
 
-from models.metrics import AccuracyByDistance, Bleu, RunningMean, check_pairs, corpus_bleu
+from models.contrasts import Contrast, accuracy, accuracy_per_token, by_category, by_distance
+from models.metrics import AccuracyByDistance, RunningMean
+from models.scores import Score
+from models.translations import Translation, translation_scores
 
 T = TypeVar("T")
 
@@ -21,33 +24,6 @@ def key(metric: str, coordinate: str) -> str:
     return f"{metric}@{coordinate}" if coordinate else metric
 
 
-@dataclass
-class Translations:
-    """Sentences of one set, in the order of the data; the references are the original text."""
-
-    sources: list[str] = field(default_factory=list)
-    hypotheses: list[str] = field(default_factory=list)
-    references: list[str] = field(default_factory=list)
-
-    def add(self, sources: list[str], hypotheses: list[str], references: list[str]) -> None:
-        """Raises ValueError unless there is one reference and one source for each hypothesis."""
-        check_pairs(hypotheses, references, "references")
-        check_pairs(hypotheses, sources, "sources")
-        self.sources += sources
-        self.hypotheses += hypotheses
-        self.references += references
-
-
-@dataclass(frozen=True)
-class Contrast:
-    """One item of a contrastive test: log-probabilities (nats, summed) of the right and of the wrong translation."""
-
-    distance: int
-    category: str
-    right: float
-    wrong: float
-
-
 class Evaluation:
     """Streams the batches of one split and gives its metrics at the end, the same on any number of devices."""
 
@@ -57,8 +33,8 @@ class Evaluation:
         self.distances = AccuracyByDistance().to(device)
         nothing = torch.zeros(0, dtype=torch.int64, device=device)
         self.distances.update(nothing.bool(), nothing)  # torchmetrics warns of a sum to which nothing was added
-        self.translations: dict[str, Translations] = {}
-        self.contrasts: list[Contrast] = []
+        self.translations: dict[str, list[Translation]] = {}
+        self.contrasts: dict[str, list[Contrast]] = {}
 
     def add_loss(self, coordinate: str, nats: Tensor, tokens: Tensor) -> None:
         """Adds a batch's cross-entropy, summed over its tokens; a batch without targets adds nothing."""
@@ -70,40 +46,53 @@ class Evaluation:
         if distance is not None and coordinate == MAIN:
             self.distances.update(right, distance)
 
-    def add_translations(
-        self, coordinate: str, sources: list[str], hypotheses: list[str], references: list[str]
-    ) -> None:
-        """Adds sentences in the order of the data. Raises ValueError unless the three lists are equally long."""
-        self.translations.setdefault(coordinate, Translations()).add(sources, hypotheses, references)
+    def add_translations(self, coordinate: str, translations: list[Translation]) -> None:
+        """Adds sentences, in the order of the data."""
+        self.translations.setdefault(coordinate, []).extend(translations)
+
+    def add_contrasts(self, coordinate: str, contrasts: list[Contrast]) -> None:
+        """Adds contrastive pairs, in the order of the data."""
+        self.contrasts.setdefault(coordinate, []).extend(contrasts)
 
     def gather(self) -> None:
         """Makes the sentences and items of all devices known to each. (The sums are added up by `means`.)"""
-        for coordinate in _everywhere(self.translations):
-            parts = _all_gather(self.translations.get(coordinate, Translations()))
-            self.translations[coordinate] = Translations()
-            for part in parts:
-                self.translations[coordinate].add(part.sources, part.hypotheses, part.references)
-        self.contrasts = [contrast for part in _all_gather(self.contrasts) for contrast in part]
+        self.translations = _gathered(self.translations)
+        self.contrasts = _gathered(self.contrasts)
 
     def values(self) -> dict[str, float]:
-        """Every mean and every accuracy by distance under its key; what nothing was added to is left out."""
+        """Every mean, and in the main set every accuracy by distance and by category, under its key.
+
+        What nothing was added to is left out. Scores of translations: see `scores`.
+        """
         means = {name: self._mean(name).compute() for name in _everywhere(self.means)}
-        by_distance = self.distances.compute()
-        return {name: value for name, value in means.items() if value is not None} | {
-            key("accuracy", f"distance={distance}"): share for distance, share in by_distance.items()
+        values = {name: value for name, value in means.items() if value is not None}
+        values |= {key("accuracy", f"distance={d}"): share for d, share in self.distances.compute().items()}
+        return values | self._contrast_values()
+
+    def scores(self) -> dict[str, Score]:
+        """The scores of each set with sentences (models.translations), under their keys."""
+        return {
+            key(metric, coordinate): score
+            for coordinate, translations in self.translations.items()
+            for metric, score in translation_scores(translations).items()
         }
 
     def items(self) -> dict[str, int]:
-        """What the main set's numbers rest on, by coordinate: sentences, else answers; answers by distance."""
-        sentences = len(self.translations[MAIN].hypotheses) if MAIN in self.translations else 0
-        counts = self.distances.count
-        seen = counts.nonzero().flatten().tolist()
-        return {MAIN: sentences or int(self._mean("accuracy").count)} | {f"distance={d}": int(counts[d]) for d in seen}
+        """What the main set's numbers rest on, by coordinate: sentences, else answers; answers at each coordinate."""
+        contrasts, counts = self.contrasts.get(MAIN, []), self.distances.count
+        answers = int(self._mean("accuracy").count) + len(contrasts)
+        return (
+            {MAIN: len(self.translations.get(MAIN, [])) or answers}
+            | {f"distance={d}": int(counts[d]) for d in counts.nonzero().flatten().tolist()}
+            | {at: len(items) for at, items in (by_distance(contrasts) | by_category(contrasts)).items()}
+        )
 
-    def bleu(self) -> dict[str, Bleu]:
-        """Corpus BLEU of each set with sentences, under its key."""
-        scores = {key("bleu", at): corpus_bleu(t.hypotheses, t.references) for at, t in self.translations.items()}
-        return {name: score for name, score in scores.items() if score is not None}
+    def _contrast_values(self) -> dict[str, float]:
+        main = self.contrasts.get(MAIN, [])
+        sets = {at: items for at, items in (self.contrasts | by_category(main)).items() if items}
+        return {key("accuracy", at): accuracy(items) for at, items in (sets | by_distance(main)).items()} | {
+            key("accuracy-per-token", at): accuracy_per_token(items) for at, items in sets.items()
+        }
 
     def _mean(self, name: str) -> RunningMean:
         if name not in self.means:
@@ -119,6 +108,12 @@ def _all_gather(value: T) -> list[T]:
     values: list[Any] = [None] * dist.get_world_size()
     dist.all_gather_object(values, value)
     return values
+
+
+def _gathered(sets: dict[str, list[T]]) -> dict[str, list[T]]:
+    """The items of every device, set by set, in the order of the devices."""
+    parts = _all_gather(sets)
+    return {name: [item for part in parts for item in part.get(name, [])] for name in dict.fromkeys(chain(*parts))}
 
 
 def _everywhere(names: Iterable[str]) -> list[str]:

@@ -8,6 +8,8 @@ from typing import ClassVar
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from models.linear import LinearLayer
+
 
 class FeedForward(nn.Module):
     """No feed-forward sublayer; a block then leaves out its norm and its residual sum too.
@@ -44,8 +46,8 @@ class TwoLayers(FeedForward):
 
     def __init__(self, d_model: int, d_ff: int) -> None:
         super().__init__(d_model, d_ff)
-        self.input = nn.Linear(d_model, d_ff)
-        self.output = nn.Linear(d_ff, d_model)
+        self.input = LinearLayer(d_model, d_ff)
+        self.output = LinearLayer(d_ff, d_model)
 
     def forward(self, x: Tensor) -> Tensor:
         """x (B, T, D) -> (B, T, D), each position by itself."""
@@ -98,9 +100,9 @@ class SwiGLU(FeedForward):
 
     def __init__(self, d_model: int, d_ff: int) -> None:
         super().__init__(d_model, d_ff)
-        self.gate = nn.Linear(d_model, d_ff)
-        self.input = nn.Linear(d_model, d_ff)
-        self.output = nn.Linear(d_ff, d_model)
+        self.gate = LinearLayer(d_model, d_ff)
+        self.input = LinearLayer(d_model, d_ff)
+        self.output = LinearLayer(d_ff, d_model)
 
     def forward(self, x: Tensor) -> Tensor:
         """x (B, T, D) -> (B, T, D), each position by itself."""

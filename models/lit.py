@@ -5,8 +5,8 @@ Batches (dicts; B batch, T length, S source length, F vocabularies of a factored
     distance (B, T) int64 (below 0: none).
   translation: source (B, S), source_real, target (B, T) from the start token on, target_real, targets (B, T);
     for evaluation also sources and references (lists of text).
-  contrastive (evaluation of translation): as translation, and wrong (B, U), wrong_real, wrong_targets, distance (B,),
-    category (list of text).
+  contrastive (evaluation of translation): as translation, and wrong (B, U), wrong_real, wrong_targets, distance (B,)
+    (below 0: none), category (list of text).
 A batch for evaluation may carry a `coordinate` such as "length=48": it then belongs to an extra set and is logged under
 that alone.
 
@@ -23,11 +23,14 @@ from torch import Tensor, nn
 from torch.optim import Optimizer
 
 from models.config import TaskShape
-from models.decoding import Decodable, greedy, length_limit
-from models.evaluation import MAIN, Contrast, Evaluation, Translations
+from models.contrasts import Contrast
+from models.decoding import Decodable, DecodeConfig
+from models.evaluation import MAIN, Evaluation
 from models.losses import IGNORED, Batch, TokenLoss, log_probability, predict, token_loss
 from models.metrics import RunningMean
 from models.optim import OptimConfig, configure
+from models.search import decode
+from models.translations import make_translations
 
 
 class Diverged(RuntimeError):
@@ -65,7 +68,7 @@ class Module(L.LightningModule):
         objective = loss.objective / tokens.clamp(min=1 / self.trainer.world_size)
         if not objective.isfinite():
             raise Diverged(self.global_step + 1)
-        self.train_loss.update(loss.nats, loss.tokens)
+        self.train_loss.update(loss.nats.sum(), loss.tokens)
         every: int = self.trainer.log_every_n_steps  # type: ignore[attr-defined]
         if every and (self.global_step + 1) % every == 0:
             self._log_training()
@@ -131,7 +134,7 @@ class Tagger(Module):
         asked = batch["targets"] != IGNORED
         right = logits.argmax(-1) == batch["targets"]
         distance = batch["distance"][asked] if "distance" in batch else None
-        self.evaluation.add_loss(coordinate, loss.nats, loss.tokens)
+        self.evaluation.add_loss(coordinate, loss.nats.double().sum(), loss.tokens)
         self.evaluation.add_answers(coordinate, right[asked], distance)
 
 
@@ -139,93 +142,100 @@ class LanguageModel(Tagger):
     """The next token at each position. Metrics: those of a tagger, and perplexity."""
 
     def results(self) -> dict[str, float]:
-        values = super().results()
-        losses = {name: value for name, value in values.items() if name.partition("@")[0] == "loss"}
-        # through torch: math.exp raises where the answer is infinite
-        exp = {name: torch.tensor(value, dtype=torch.float64).exp().item() for name, value in losses.items()}
-        return values | {name.replace("loss", "perplexity", 1): value for name, value in exp.items()}
+        return with_perplexity(super().results())
 
 
 class Translator(Module):
-    """A sentence for a sentence. Metrics: loss, BLEU of greedy translations, accuracy on contrastive items.
+    """A sentence for a sentence. Metrics: teacher-forced loss and perplexity, scores of the translations found
+    (models.translations), accuracy on contrastive pairs (models.contrasts).
 
-    After an evaluation: `sources`, `hypotheses` and `references` of the main set, `contrasts` (one for each contrastive
-    item), and `signature` of BLEU, None if nothing was translated.
+    After an evaluation: `evaluation.translations` and `evaluation.contrasts`, item by item, and `signatures`, which say
+    how each score of the main set was computed; {} if nothing was translated.
     """
 
     def __init__(
-        self, model: nn.Module, optim: OptimConfig, shape: TaskShape, detokenise: Callable[[list[int]], str]
+        self,
+        model: nn.Module,
+        optim: OptimConfig,
+        shape: TaskShape,
+        detokenise: Callable[[list[int]], str],
+        search: DecodeConfig,
     ) -> None:
         super().__init__(model, optim)
         assert shape.start is not None
         assert shape.end is not None
         self.start, self.end = shape.start, shape.end
         self.detokenise = detokenise
-        self.signature: str | None = None
-
-    @property
-    def sources(self) -> list[str]:
-        return self._main.sources
-
-    @property
-    def hypotheses(self) -> list[str]:
-        return self._main.hypotheses
-
-    @property
-    def references(self) -> list[str]:
-        return self._main.references
-
-    @property
-    def contrasts(self) -> list[Contrast]:
-        return self.evaluation.contrasts
-
-    @property
-    def _main(self) -> Translations:
-        return self.evaluation.translations.get(MAIN, Translations())
+        self.search = search
+        self.signatures: dict[str, str] = {}
 
     def evaluate(self, batch: Batch) -> None:
         if "wrong" in batch:
             self._contrast(batch)
         else:
-            _, loss = self.step(batch)
-            self.evaluation.add_loss(batch.get("coordinate", MAIN), loss.nats, loss.tokens)
             self._translate(batch)
 
     def results(self) -> dict[str, float]:
-        bleu = self.evaluation.bleu()
-        self.signature = next((score.signature for score in bleu.values()), None)
-        return super().results() | {name: score.score for name, score in bleu.items()}
+        scores = self.evaluation.scores()
+        self.signatures = {name: s.signature for name, s in scores.items() if s.signature and "@" not in name}
+        return with_perplexity(super().results()) | {name: score.value for name, score in scores.items()}
 
     def _translate(self, batch: Batch) -> None:
-        source, real = batch["source"], batch["source_real"]
+        """Adds the loss of the references, and the translations found beside those made with the references' help."""
+        coordinate = batch.get("coordinate", MAIN)
+        logits, loss = self.step(batch)
+        nats, tokens = loss.nats.double().sum(1), (batch["targets"] != IGNORED).sum(1)
+        self.evaluation.add_loss(coordinate, nats.sum(), loss.tokens)
         model = cast("Decodable[Any]", self.model)
-        tokens = greedy(model, source, real, self.start, self.end, length_limit(source, real))
-        hypotheses = [self.detokenise(sentence) for sentence in tokens]
+        found = decode(model, batch["source"], batch["source_real"], self.start, self.end, self.search)
+        hypotheses, forced = ([self.detokenise(s) for s in side] for side in (found, self._forced(logits, batch)))
         self.evaluation.add_translations(
-            batch.get("coordinate", MAIN), batch["sources"], hypotheses, batch["references"]
+            coordinate,
+            make_translations(
+                batch["sources"], batch["references"], hypotheses, forced, nats.tolist(), tokens.tolist()
+            ),
         )
 
+    def _forced(self, logits: Tensor, batch: Batch) -> list[list[int]]:
+        """The likeliest token at each target; an end is dropped wherever it stands, so that it costs one word only."""
+        real = (batch["targets"] != IGNORED).tolist()
+        rows = zip(logits.argmax(-1).tolist(), real, strict=True)
+        return [[token for token, here in zip(*row, strict=True) if here and token != self.end] for row in rows]
+
     def _contrast(self, batch: Batch) -> None:
-        """Which of two translations of a source is likelier as a whole; a tie is wrong."""
+        """Adds how likely each of two translations of a source is as a whole."""
         wrong = batch | {
             "target": batch["wrong"],
             "target_real": batch["wrong_real"],
             "targets": batch["wrong_targets"],
         }
-        of_right, of_wrong = (log_probability(predict(self.model, pair), pair["targets"]) for pair in (batch, wrong))
-        self.evaluation.add_answers(batch.get("coordinate", MAIN), of_right > of_wrong, batch["distance"])
-        items = zip(batch["distance"].tolist(), batch["category"], of_right.tolist(), of_wrong.tolist(), strict=True)
-        self.evaluation.contrasts += [Contrast(*item) for item in items]
+        sides = (batch, wrong)
+        scores = (log_probability(predict(self.model, side), side["targets"]).tolist() for side in sides)
+        tokens = ((side["targets"] != IGNORED).sum(1).tolist() for side in sides)
+        items = zip(batch["distance"].tolist(), batch["category"], *scores, *tokens, strict=True)
+        self.evaluation.add_contrasts(batch.get("coordinate", MAIN), [Contrast(*item) for item in items])
+
+
+def with_perplexity(values: dict[str, float]) -> dict[str, float]:
+    """Values by key, with the exponential of each loss."""
+    losses = {name: value for name, value in values.items() if name.partition("@")[0] == "loss"}
+    # through torch: math.exp raises where the answer is infinite
+    exp = {name: torch.tensor(value, dtype=torch.float64).exp().item() for name, value in losses.items()}
+    return values | {name.replace("loss", "perplexity", 1): value for name, value in exp.items()}
 
 
 def make_module(
-    model: nn.Module, optim: OptimConfig, shape: TaskShape, detokenise: Callable[[list[int]], str]
+    model: nn.Module,
+    optim: OptimConfig,
+    shape: TaskShape,
+    detokenise: Callable[[list[int]], str],
+    search: DecodeConfig,
 ) -> Module:
-    """The module of the task's kind; `detokenise`, from target tokens to text, is for translation alone."""
+    """The module of the task's kind; `detokenise`, from target tokens to text, and `search` are for translation."""
     match shape.kind:
         case "next-token":
             return LanguageModel(model, optim)
         case "tagging":
             return Tagger(model, optim)
         case "translation":
-            return Translator(model, optim, shape, detokenise)
+            return Translator(model, optim, shape, detokenise, search)

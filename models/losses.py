@@ -6,7 +6,6 @@ Shapes: B batch, T length, V output classes, N = B * T positions.
 from typing import Any, NamedTuple
 
 import torch
-import torch.nn.functional as F
 from torch import Tensor, nn
 from torch.autograd.function import once_differentiable
 
@@ -18,12 +17,12 @@ Batch = dict[str, Any]
 
 
 class TokenLoss(NamedTuple):
-    """Sums over the targets of a batch. Divide by `tokens` only after adding up whatever belongs together."""
+    """Loss of a batch. Divide a sum by its number of tokens only after adding up whatever belongs together."""
 
     objective: Tensor
     """What is minimised: cross-entropy against the smoothed targets, in nats, summed; () with a gradient."""
     nats: Tensor
-    """Plain cross-entropy in nats, summed; () without a gradient."""
+    """Plain cross-entropy of each target in nats, 0 where it is ignored; in the targets' shape, without a gradient."""
     tokens: Tensor
     """Number of targets; () int64."""
 
@@ -41,20 +40,18 @@ def token_loss(logits: Tensor, targets: Tensor, smoothing: float) -> TokenLoss:
     With smoothing e the target distribution is 1 - e on the target plus e / V on every class (Szegedy et al. 2016,
     section 7). A batch of ignored targets only gives zeros and a zero gradient, never NaN.
     """
-    logits, targets = logits.flatten(0, -2), targets.flatten()
-    objective, nats = _CrossEntropy.apply(logits, targets, smoothing)  # type: ignore[no-untyped-call]
-    return TokenLoss(objective, nats, (targets != IGNORED).sum())
+    objective, nats = _CrossEntropy.apply(logits.flatten(0, -2), targets.flatten(), smoothing)  # type: ignore[no-untyped-call]
+    return TokenLoss(objective, nats.view_as(targets), (targets != IGNORED).sum())
 
 
 def log_probability(logits: Tensor, targets: Tensor) -> Tensor:
     """Log-probability in nats (B,) of each whole sentence of `targets` (B, T) under `logits` (B, T, V)."""
     # double: a sentence is judged by a difference between two sums of many terms
-    nats = F.cross_entropy(logits.double().transpose(1, 2), targets, ignore_index=IGNORED, reduction="none")
-    return -nats.sum(1)
+    return -token_loss(logits, targets, smoothing=0.0).nats.double().sum(1)
 
 
 class _CrossEntropy(torch.autograd.Function):
-    """Both sums from one log-softmax; the gradient takes one more (N, V) tensor where autograd would take four."""
+    """Both losses from one log-softmax; the gradient takes one more (N, V) tensor where autograd would take four."""
 
     @staticmethod
     def forward(ctx: Any, logits: Tensor, targets: Tensor, smoothing: float) -> tuple[Tensor, Tensor]:
@@ -62,12 +59,13 @@ class _CrossEntropy(torch.autograd.Function):
         log_p = logits.log_softmax(-1, dtype=torch.promote_types(logits.dtype, torch.float32))
         real = targets != IGNORED
         column = targets.masked_fill(~real, 0).unsqueeze(-1)  # (N, 1)
-        nats = -log_p.gather(-1, column).squeeze(-1).masked_fill(~real, 0).sum()
-        spread = -log_p.mean(-1).masked_fill(~real, 0).sum() if smoothing else nats
+        nats = -log_p.gather(-1, column).squeeze(-1).masked_fill(~real, 0)
+        plain = nats.sum()
+        spread = -log_p.mean(-1).masked_fill(~real, 0).sum() if smoothing else plain
         ctx.save_for_backward(log_p, column, real)
         ctx.smoothing, ctx.dtype = smoothing, logits.dtype
         ctx.mark_non_differentiable(nats)
-        return torch.lerp(nats, spread, smoothing), nats
+        return torch.lerp(plain, spread, smoothing), nats
 
     @staticmethod
     @once_differentiable

@@ -3,11 +3,7 @@
 Shapes: any; values and masks of one call have the same shape.
 """
 
-from collections.abc import Sequence
-from dataclasses import dataclass
-
 import torch
-from sacrebleu.metrics.bleu import BLEU
 from torch import Tensor
 from torchmetrics import Metric
 
@@ -65,37 +61,3 @@ class AccuracyByDistance(Metric):
         seen = self.count.nonzero().flatten()
         shares = self.right[seen].double() / self.count[seen]
         return dict(zip(seen.tolist(), shares.tolist(), strict=True))
-
-
-@dataclass(frozen=True)
-class Bleu:
-    """Corpus BLEU, 0 to 100, and how it was computed. Two scores compare only if their signatures are equal."""
-
-    score: float
-    signature: str
-
-
-def corpus_bleu(hypotheses: Sequence[str], references: Sequence[str]) -> Bleu | None:
-    """BLEU of plain text by sacrebleu's defaults (Post 2018), one reference a sentence; None without sentences.
-
-    An empty hypothesis counts as one. Raises ValueError unless there are as many references as hypotheses.
-    """
-    check_pairs(hypotheses, references, "references")
-    if not hypotheses:
-        return None
-    metric = BLEU(force=True)  # else it doubts text that ends in " ." as that of `german` does
-    score = metric.corpus_score(list(hypotheses), [list(references)]).score
-    return Bleu(score, str(metric.get_signature()))
-
-
-def check_pairs(hypotheses: Sequence[str], others: Sequence[str], name: str) -> None:
-    """Refuses what sacrebleu scores without complaint: unequal counts, and a string taken apart into letters.
-
-    `name` says what the others are: references, sources.
-    """
-    if isinstance(hypotheses, str) or isinstance(others, str):
-        raise ValueError(f"hypotheses and {name} must be lists of sentences, not one string")
-    if any(not isinstance(sentence, str) for sentence in (*hypotheses, *others)):
-        raise ValueError(f"hypotheses and {name} must be lists with one string a sentence")
-    if len(hypotheses) != len(others):
-        raise ValueError(f"{len(hypotheses)} hypotheses but {len(others)} {name}")

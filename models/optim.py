@@ -1,4 +1,4 @@
-"""The optimiser and its learning rate: one AdamW, three schedules, all counted in optimiser steps."""
+"""The optimiser and its learning rate: one AdamW, four schedules, all counted in optimiser steps."""
 
 import math
 from collections.abc import Iterable
@@ -14,7 +14,7 @@ from models.config import ConfigError, check_choice, checked_number
 if TYPE_CHECKING:  # importing Lightning takes seconds, and a configuration does not need it
     from lightning.pytorch.utilities.types import OptimizerLRScheduler
 
-Schedule = Literal["cosine", "inverse-sqrt", "constant"]
+Schedule = Literal["cosine", "linear", "inverse-sqrt", "constant"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -28,7 +28,8 @@ class OptimConfig:
     warmup: int = 50
     """Optimiser steps over which the rate rises linearly to its peak; 0: none."""
     schedule: Schedule = "cosine"
-    """After the warm-up: cosine to 0 at the last step, inverse square root (Vaswani et al. 2017, 5.3) or constant."""
+    """After the warm-up: along a cosine or a line to 0 at the last step, by the inverse square root (Vaswani et al.
+    2017, 5.3), or constant."""
     weight_decay: float = 0.01
     """Decoupled weight decay of AdamW (Loshchilov and Hutter 2019), on every parameter."""
     beta2: float = 0.999
@@ -58,10 +59,12 @@ class OptimConfig:
         """The learning rate of optimiser step `step` (the first is 1) as a share of the peak; finite for every step."""
         if step <= self.warmup:
             return step / self.warmup
+        share = min(1.0, (step - self.warmup) / max(1, self.steps - self.warmup))
         match self.schedule:
             case "cosine":
-                share = min(1.0, (step - self.warmup) / max(1, self.steps - self.warmup))
                 return 0.5 * (1.0 + math.cos(math.pi * share))
+            case "linear":
+                return 1.0 - share
             case "inverse-sqrt":
                 return math.sqrt(max(1, self.warmup) / step)
             case "constant":

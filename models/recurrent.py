@@ -13,6 +13,7 @@ from torch.nn.utils.rnn import PackedSequence, pack_padded_sequence, pad_packed_
 
 from models.config import ModelConfig, TaskShape, ties_embeddings
 from models.embeddings import Embedding, output_layer
+from models.linear import LinearLayer
 from models.recurrent_attention import READERS, Memory, Reader
 from models.transformer import check_real
 
@@ -93,7 +94,7 @@ def readout(config: ModelConfig, tied: bool) -> tuple[nn.Module, int]:
     """
     width = state_width(config)
     if tied and width != config.d_model:
-        return nn.Linear(width, config.d_model, bias=False), config.d_model
+        return LinearLayer(width, config.d_model, bias=False), config.d_model
     return nn.Identity(), width
 
 
@@ -162,8 +163,8 @@ class Bridge(nn.Module):
     def __init__(self, d_memory: int, d_hidden: int, n_parts: int) -> None:
         super().__init__()
         same = d_memory == d_hidden
-        self.hidden = nn.Identity() if same else nn.Sequential(nn.Linear(d_memory, d_hidden), nn.Tanh())
-        self.cell = nn.Linear(d_memory, d_hidden) if n_parts == 2 and not same else nn.Identity()
+        self.hidden = nn.Identity() if same else nn.Sequential(LinearLayer(d_memory, d_hidden), nn.Tanh())
+        self.cell = LinearLayer(d_memory, d_hidden) if n_parts == 2 and not same else nn.Identity()
 
     def forward(self, last: Hidden) -> Hidden:
         return tuple(part(x) for part, x in zip((self.hidden, self.cell), last, strict=False))
@@ -171,19 +172,22 @@ class Bridge(nn.Module):
 
 @dataclass(frozen=True)
 class RecurrentState:
-    """What a translator keeps between two steps, one row a sentence."""
+    """What a translator keeps between two steps."""
 
     hidden: Hidden
-    """Of the decoder, each (L, B, H)."""
+    """Of the decoder, each (L, B, H), one row a translation."""
     memory: Memory
-    """Of the source, each (B, ...); empty without attention."""
+    """Of the source, each (B, ...), one row a sentence; empty without attention."""
     fed: Tensor
-    """Last output (B, 1, H) to feed to the next step; of width 0 without input feeding."""
+    """Last output (B, 1, H) of a translation to feed to its next step; of width 0 without input feeding."""
 
-    def select(self, rows: Tensor) -> Self:
-        """Keeps the given rows (N,), in that order."""
-        hidden = tuple(part.index_select(1, rows) for part in self.hidden)
-        return type(self)(hidden, tuple(part[rows] for part in self.memory), self.fed[rows])
+    def sentences(self, rows: Tensor) -> Self:
+        """Keeps the given sources (N,), in that order."""
+        return replace(self, memory=tuple(part[rows] for part in self.memory))
+
+    def hypotheses(self, rows: Tensor) -> Self:
+        """Keeps the given translations (N,), in that order."""
+        return replace(self, hidden=tuple(part[:, rows] for part in self.hidden), fed=self.fed[rows])
 
 
 class Decoder(nn.Module):
@@ -228,6 +232,7 @@ class RecurrentTranslator(nn.Module):
         self.dropout = nn.Dropout(config.dropout)
         self.readout, d_out = readout(config, tied)
         self.head = output_layer(self.embedding, d_out, shape.output_size, tied=tied)
+        self.longest: int | None = None
 
     def forward(self, source: Tensor, source_real: Tensor | None, target: Tensor, target_real: Tensor | None) -> Tensor:
         """Logits (B, T, V) of the token after each one of target (B, T), given source (B, S).
@@ -272,8 +277,12 @@ def parameter_count(config: ModelConfig, shape: TaskShape) -> int:
     return total + shape.output_size * (1 if tied else width + 1)
 
 
-def forward_multiply_adds(config: ModelConfig, shape: TaskShape, n_source: int, n_target: int) -> float:
+def forward_multiply_adds(
+    config: ModelConfig, shape: TaskShape, n_source: int, n_target: int, n_packed: float
+) -> float:
     """Multiply-adds of the matrix products of one sequence's forward pass; `n_source` is 0 for a sequence model.
+
+    Of the source's `n_source` tokens the encoder reads the `n_packed` that are no padding, attention all.
 
     Gates, attention (hidden pairs included), bridge and output layer; look-ups and elementwise work are left out.
     """
@@ -281,14 +290,14 @@ def forward_multiply_adds(config: ModelConfig, shape: TaskShape, n_source: int, 
     translates = shape.kind == "translation"
     d_memory, n_memory = (memory_width(config), n_source) if translates else (width, n_target)
     d_fed = width if config.input_feeding else 0
-    total = n_target * _stack_multiply_adds(config, d_model + d_fed, directions=1)
+    total: float = n_target * _stack_multiply_adds(config, d_model + d_fed, directions=1)
     total += _reader(config).multiply_adds(width, d_memory, n_target, n_memory)
     if translates:
-        total += n_source * _stack_multiply_adds(config, d_model, directions=2 if config.bidirectional else 1)
+        total += n_packed * _stack_multiply_adds(config, d_model, directions=2 if config.bidirectional else 1)
         total += config.n_layers * _bridges(config) * d_memory * width
     d_out = d_model if tied else width
     total += n_target * width * d_model if tied and width != d_model else 0
-    return float(total + n_target * d_out * shape.output_size)
+    return total + n_target * d_out * shape.output_size
 
 
 def _bridges(config: ModelConfig) -> int:

@@ -8,6 +8,8 @@ B batch, T queries, S memory length, H width of the reading states, M width of t
 import torch
 from torch import Tensor, nn
 
+from models.linear import LinearLayer
+
 Memory = tuple[Tensor, ...]
 """What is kept of a memory between steps, each (B, ...): keys (B, S, H), values (B, S, M) and mask (B, T or 1, S)."""
 
@@ -23,7 +25,7 @@ class Reader(nn.Module):
         return ()
 
     def forward(self, states: Tensor, memory: Memory) -> Tensor:
-        """States (B, T, H) combined with what each reads of the memory."""
+        """States (B, T, H) combined with what each reads of the memory; B may be a multiple of the memory's."""
         return states
 
     def look_back(self, states: Tensor) -> Tensor:
@@ -50,15 +52,16 @@ class Attention(Reader):
 
     def __init__(self, d_state: int, d_memory: int) -> None:
         super().__init__(d_state, d_memory)
-        self.combine = nn.Linear(d_memory + d_state, d_state, bias=False)
+        self.combine = LinearLayer(d_memory + d_state, d_state, bias=False)
 
     def remember(self, states: Tensor, mask: Tensor) -> Memory:
         return self.key(states), states, mask
 
     def forward(self, states: Tensor, memory: Memory) -> Tensor:
         keys, values, mask = memory
-        context = masked_softmax(self.scores(states, keys), mask) @ values  # (B, T, M)
-        return self.combine(torch.cat((context, states), -1)).tanh()
+        queries = states.reshape(keys.shape[0], -1, states.shape[2])  # translations of one source share its memory
+        context = masked_softmax(self.scores(queries, keys), mask) @ values  # (B, T, M)
+        return self.combine(torch.cat((context, queries), -1)).tanh().reshape(states.shape)
 
     def scores(self, states: Tensor, keys: Tensor) -> Tensor:
         """Scores (B, T, S) of states (B, T, H) against keys (B, S, H)."""
@@ -79,7 +82,7 @@ class Dot(Attention):
 
     def __init__(self, d_state: int, d_memory: int) -> None:
         super().__init__(d_state, d_memory)
-        self.key = nn.Identity() if d_memory == d_state else nn.Linear(d_memory, d_state, bias=False)
+        self.key = nn.Identity() if d_memory == d_state else LinearLayer(d_memory, d_state, bias=False)
 
     def scores(self, states: Tensor, keys: Tensor) -> Tensor:
         return states @ keys.transpose(1, 2)
@@ -99,9 +102,9 @@ class Additive(Attention):
 
     def __init__(self, d_state: int, d_memory: int) -> None:
         super().__init__(d_state, d_memory)
-        self.key = nn.Linear(d_memory, d_state, bias=False)
-        self.query = nn.Linear(d_state, d_state, bias=False)
-        self.score = nn.Linear(d_state, 1, bias=False)
+        self.key = LinearLayer(d_memory, d_state, bias=False)
+        self.query = LinearLayer(d_state, d_state, bias=False)
+        self.score = LinearLayer(d_state, 1, bias=False)
 
     def scores(self, states: Tensor, keys: Tensor) -> Tensor:
         return self.score((self.query(states).unsqueeze(2) + keys.unsqueeze(1)).tanh()).squeeze(-1)

@@ -29,13 +29,17 @@ def parameter_count(config: ModelConfig, shape: TaskShape) -> int:
     return stacks + matrices * config.d_model + shape.output_size
 
 
-def forward_multiply_adds(config: ModelConfig, shape: TaskShape, n_source: int, n_target: int) -> float:
+def forward_multiply_adds(
+    config: ModelConfig, shape: TaskShape, n_source: int, n_target: int, n_packed: float | None = None
+) -> float:
     """Multiply-adds of one forward pass over one sequence of `n_target` tokens, or over one sentence pair.
 
-    `n_source` is the length of the source, 0 where the task has none.
+    `n_source` is the length of the source, 0 where the task has none; `n_packed` how many of its tokens are no padding
+    (by default all): a recurrent encoder skips the rest.
     """
     if config.architecture in RECURRENT:
-        return recurrent.forward_multiply_adds(config, shape, n_source, n_target)
+        packed = n_source if n_packed is None else n_packed
+        return recurrent.forward_multiply_adds(config, shape, n_source, n_target, packed)
     head = n_target * config.d_model * shape.output_size
     if shape.kind != "translation":
         mask = config.decoder_mask if config.architecture == "decoder" else config.encoder_mask
@@ -49,12 +53,20 @@ def forward_multiply_adds(config: ModelConfig, shape: TaskShape, n_source: int, 
     return head + decoder + encoder + reading
 
 
-def training_flops(config: ModelConfig, shape: TaskShape, batch_size: int, n_source: int, n_target: int) -> float:
+def training_flops(
+    config: ModelConfig,
+    shape: TaskShape,
+    batch_size: int,
+    n_source: int,
+    n_target: int,
+    n_packed: float | None = None,
+) -> float:
     """Floating-point operations of one training step on `batch_size` sequences (or pairs) of these lengths.
 
-    Two for each multiply-add; the backward pass has two products for each one of the forward pass.
+    `n_packed` is the mean number of source tokens that are no padding. Two operations for each multiply-add; the
+    backward pass has two products for each one of the forward pass.
     """
-    return 3 * 2 * batch_size * forward_multiply_adds(config, shape, n_source, n_target)
+    return 3 * 2 * batch_size * forward_multiply_adds(config, shape, n_source, n_target, n_packed)
 
 
 def _stack_parameters(config: ModelConfig, mask: str, *, reads_source: bool) -> int:

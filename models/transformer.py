@@ -99,9 +99,9 @@ class Memory:
     """Keys and values (B, H, S, K) of each layer."""
 
     def select(self, rows: Tensor) -> Self:
-        """The batch rows `rows` (N,)."""
+        """The sentences `rows` (N,)."""
         allowed = None if self.mask.allowed is None else self.mask.allowed[rows]
-        return type(self)(Mask(allowed), [tuple(part[rows] for part in layer) for layer in self.layers])
+        return type(self)(Mask(allowed), [tuple(part.index_select(0, rows) for part in layer) for layer in self.layers])
 
 
 class Block(nn.Module):
@@ -237,9 +237,13 @@ class CachedState:
         """What the decoder must read (B, 1), and the state that is to take it in; this one stays as it is."""
         return tokens[:, None], replace(self, caches=[replace(cache) for cache in self.caches])
 
-    def select(self, rows: Tensor) -> Self:
-        """The batch rows `rows` (N,), in that order."""
-        return replace(self, memory=self.memory.select(rows), caches=[cache.select(rows) for cache in self.caches])
+    def sentences(self, rows: Tensor) -> Self:
+        """The sources `rows` (N,), in that order."""
+        return replace(self, memory=self.memory.select(rows))
+
+    def hypotheses(self, rows: Tensor) -> Self:
+        """The translations `rows` (N,), in that order."""
+        return replace(self, caches=[cache.select(rows) for cache in self.caches])
 
 
 @dataclass(frozen=True)
@@ -266,9 +270,13 @@ class PrefixState:
         prefix = torch.cat((self.tokens, tokens[:, None]), dim=1)
         return prefix, replace(self, tokens=prefix)
 
-    def select(self, rows: Tensor) -> Self:
-        """The batch rows `rows` (N,), in that order."""
-        return replace(self, memory=self.memory.select(rows), tokens=self.tokens[rows])
+    def sentences(self, rows: Tensor) -> Self:
+        """The sources `rows` (N,), in that order."""
+        return replace(self, memory=self.memory.select(rows))
+
+    def hypotheses(self, rows: Tensor) -> Self:
+        """The translations `rows` (N,), in that order."""
+        return replace(self, tokens=self.tokens[rows])
 
 
 class TransformerTranslator(nn.Module):
@@ -288,6 +296,7 @@ class TransformerTranslator(nn.Module):
         self.decoder = Stack(config, config.decoder_mask, reads_source=config.cross_attention == "attend")
         self.head = output_layer(self.embedding, config.d_model, shape.output_size, tied=tied)
         self.state: type[CachedState | PrefixState] = CachedState if config.decoder_mask == "causal" else PrefixState
+        self.longest: int | None = config.max_length if POSITIONS[config.position].takes_length else None
 
     def forward(self, source: Tensor, source_real: Tensor | None, target: Tensor, target_real: Tensor | None) -> Tensor:
         """Logits (B, T, V) of the token after each one of target (B, T), given source (B, S).

@@ -4,11 +4,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+import pandas as pd
+
 from reports.experiment import Experiment
 from reports.figures import Style
-from reports.metrics import facts, number, signed
+from reports.metrics import facts, number, place, signed
 from reports.rows import ITEMS
-from reports.table import describe_changes, describe_counts, describe_value, records, with_axis
+from reports.table import describe_changes, describe_counts, describe_value, records, with_axis, with_category
 from reports.wording import effect_note, interval, quantity, ratio
 
 COSTS = {
@@ -17,6 +19,9 @@ COSTS = {
     "train_seconds": "Training seconds",
     "tokens_per_second": "Tokens/CPU s",
 }
+
+
+BY_TOKEN = "accuracy-per-token"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -122,30 +127,75 @@ def _effect_cells(row: Mapping[str, Any]) -> list[Cell]:
 
 
 def others_grid(experiment: Experiment) -> Grid | None:
-    """Values that neither the table of variants nor a figure shows: further metrics, coordinates that are names."""
+    """Values that no figure and no other table shows: further metrics, coordinates that are names."""
     values = experiment.values[(experiment.values["metric"] != ITEMS) & experiment.values["value"].notna()]
-    drawn = with_axis(values).index
+    shown = with_axis(values).index.union(with_category(values).index)
     rows = values[
-        ~values.index.isin(drawn) & ~((values["coordinate"] == "") & values["metric"].isin(experiment.metrics))
+        ~values.index.isin(shown) & ~((values["coordinate"] == "") & values["metric"].isin(experiment.metrics))
     ]
-    kinds = list(rows[["metric", "coordinate"]].drop_duplicates().itertuples(index=False, name=None))
+    kinds = sorted(
+        rows[["metric", "coordinate"]].drop_duplicates().itertuples(index=False, name=None),
+        key=lambda kind: (kind[1] != "", place(kind[0])),
+    )
     if not kinds:
         return None
-    means = rows.groupby(["variant", "metric", "coordinate"])["value"].mean().to_dict()
+    means = _means(rows, ["variant", "metric", "coordinate"])
+    counted = experiment.tables.variants.set_index("variant")["counted"].to_dict()
     return Grid(
         columns=["Variant", *(f"{facts(m).name} {c}".strip() for m, c in kinds)],
         rows=[
             [
                 Cell(text=variant, kind="name", style=experiment.styles[variant]),
-                *(_value_cell(means.get((variant, m, c)), m) for m, c in kinds),
+                *(_mean_cell(means.get((variant, m, c)), m, counted[variant]) for m, c in kinds),
             ]
             for variant in experiment.order
         ],
     )
 
 
-def _value_cell(value: float | None, metric: str) -> Cell:
-    return Cell(text="–" if value is None else number(value, metric))
+def categories_grid(experiment: Experiment) -> Grid | None:
+    """Accuracy by category, a column for each variant; under it the one by token where it is another number."""
+    values = with_category(experiment.values[experiment.values["value"].notna()])
+    accuracy = values[values["metric"] == "accuracy"]
+    if accuracy.empty:
+        return None
+    means = _means(values, ["category", "variant", "metric"])
+    items = values[values["metric"] == ITEMS].groupby("category")["value"].max().to_dict()
+    counted = experiment.tables.variants.set_index("variant")["counted"].to_dict()
+    return Grid(
+        columns=["Category", "Test items", *experiment.order],
+        rows=[
+            [
+                Cell(text=category, kind="name"),
+                Cell(text=f"{items[category]:.0f}" if category in items else "–"),
+                *(_category_cell(means, category, variant, counted[variant]) for variant in experiment.order),
+            ]
+            for category in accuracy["category"].unique()
+        ],
+    )
+
+
+Means = Mapping[tuple[str, ...], tuple[float, int]]
+"""Mean over seeds and number of seeds, by what the columns hold."""
+
+
+def _means(rows: pd.DataFrame, columns: list[str]) -> Means:
+    found = rows.groupby(columns, sort=False)["value"].agg(["mean", "count"])
+    return {key: (mean, int(n)) for key, mean, n in found.itertuples(name=None)}
+
+
+def _mean_cell(mean: tuple[float, int] | None, metric: str, counted: int) -> Cell:
+    if mean is None:
+        return Cell(text="–")
+    value, n = mean
+    return Cell(text=number(value, metric), note="" if n == counted else f"n = {n}")
+
+
+def _category_cell(means: Means, category: str, variant: str, counted: int) -> Cell:
+    cell = _mean_cell(means.get((category, variant, "accuracy")), "accuracy", counted)
+    by_token = _mean_cell(means.get((category, variant, BY_TOKEN)), BY_TOKEN, counted).text
+    notes = [cell.note, f"{by_token} per token" if by_token not in (cell.text, "–") else ""]
+    return Cell(text=cell.text, note=", ".join(note for note in notes if note))
 
 
 def settings_grid(experiment: Experiment) -> Grid | None:

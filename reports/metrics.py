@@ -24,7 +24,14 @@ METRICS = {
     "loss": MetricFacts(name="Loss", unit="nats per token", better=-1, decimals=3, share=False),
     "perplexity": MetricFacts(name="Perplexity", unit="", better=-1, decimals=2, share=False),
     "bleu": MetricFacts(name="BLEU", unit="points", better=1, decimals=1, share=False),
+    "bleu-lower": MetricFacts(name="BLEU, lower case", unit="points", better=1, decimals=1, share=False),
+    "chrf": MetricFacts(name="chrF", unit="points", better=1, decimals=1, share=False),
+    "chrf-forced": MetricFacts(name="chrF, true prefix", unit="points", better=1, decimals=1, share=False),
+    "exposure-gap": MetricFacts(name="Exposure gap", unit="points", better=0, decimals=1, share=False),
+    "length-ratio": MetricFacts(name="Length ratio", unit="", better=0, decimals=3, share=False),
+    "empty": MetricFacts(name="Empty outputs", unit="share", better=-1, decimals=3, share=True),
     "accuracy": MetricFacts(name="Accuracy", unit="share right", better=1, decimals=3, share=True),
+    "accuracy-per-token": MetricFacts(name="Accuracy per token", unit="share right", better=1, decimals=3, share=True),
     LONG_RANGE: MetricFacts(name="Long-range accuracy", unit="share right", better=1, decimals=3, share=True),
 }
 
@@ -33,6 +40,11 @@ def facts(metric: str) -> MetricFacts:
     """Facts of a metric; one that is not in METRICS goes by its own name and has no better side."""
     name = metric.replace("_", " ").strip().capitalize() or metric
     return METRICS.get(metric, MetricFacts(name=name, unit="", better=0, decimals=None, share=False))
+
+
+def place(metric: str) -> int:
+    """Where a metric stands among others: as in METRICS, and those that are not in it last."""
+    return list(METRICS).index(metric) if metric in METRICS else len(METRICS)
 
 
 def number(value: float, metric: str) -> str:

@@ -15,13 +15,21 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from reports.experiment import Experiment
 from reports.families import Family, families
 from reports.figures import theme
-from reports.grids import Grid, changes_grid, effects_grid, others_grid, settings_grid, variants_grid
+from reports.grids import (
+    Grid,
+    categories_grid,
+    changes_grid,
+    effects_grid,
+    others_grid,
+    settings_grid,
+    variants_grid,
+)
 from reports.metrics import facts
 from reports.pictures import Gallery, Picture, family_pictures, measured, pictures, slug
 from reports.rows import COUNTED, ITEMS, STATES, StudyRows, read_study, write_text
 from reports.statistics import LEVEL
 from reports.table import SPLITS, Tables, make_tables
-from reports.wording import headline, other_headlines, times
+from reports.wording import categories_caption, headline, other_headlines, others_caption, times
 
 TEMPLATES = Path(__file__).parent / "templates"
 
@@ -40,7 +48,10 @@ class Section:
     variants: Grid | None = None
     effects: Grid | None = None
     measured: list[Picture] = field(default_factory=list)
+    categories: Grid | None = None
+    categories_caption: str = ""
     others: Grid | None = None
+    others_caption: str = ""
     changes: Grid | None = None
     settings: Grid | None = None
     signature: str = ""
@@ -111,6 +122,7 @@ def _family_section(family: Family, place: int, gallery: Gallery) -> Section:
 def make_section(experiment: Experiment, place: int, gallery: Gallery) -> Section:
     """Draw and write what there is of one experiment, the `place`th of the study."""
     stem = f"{place:02}-{slug(experiment.name)}"
+    categories = categories_grid(experiment)
     return Section(
         name=experiment.name,
         anchor=f"experiment-{place}",
@@ -122,11 +134,20 @@ def make_section(experiment: Experiment, place: int, gallery: Gallery) -> Sectio
         variants=variants_grid(experiment),
         effects=effects_grid(experiment),
         measured=list(measured(experiment, stem, gallery)),
+        categories=categories,
+        categories_caption=categories_caption(by_token=_has_note(categories, "per token")),
         others=others_grid(experiment),
+        others_caption=others_caption(
+            list(experiment.values["metric"].unique()), diverged=any(row.state == "diverged" for row in experiment.runs)
+        ),
         changes=changes_grid(experiment),
         settings=settings_grid(experiment),
         signature=next((r.run["signature"] for r in experiment.runs if r.variant == experiment.base and r.run), ""),
     )
+
+
+def _has_note(grid: Grid | None, text: str) -> bool:
+    return grid is not None and any(text in cell.note for row in grid.rows for cell in row)
 
 
 def render(study: StudyRows, tables: Tables, sections: Sequence[Section]) -> str:
@@ -179,13 +200,13 @@ def _warnings(study: StudyRows) -> list[str]:
     results = [row.result for row in study.runs if row.result]
     commits = {result["commit"] for result in results}
     signatures = {(metric, text) for result in results for metric, text in result["signatures"].items()}
-    mixed = sorted(metric for metric, n in Counter(metric for metric, _ in signatures).items() if n > 1)
+    mixed = sorted(facts(metric).name for metric, n in Counter(metric for metric, _ in signatures).items() if n > 1)
     dirty = any(commit and commit.endswith("-dirty") for commit in commits)
     found = [
         (study.count("conflict"), f"{times(study.count('conflict'), 'run')} with two results: neither is counted."),
         (len(commits) > 1, "Runs come from different commits: what differs may not be the variants alone."),
         (dirty, "Some runs come from a checkout with changes that no commit holds."),
-        (mixed, f"{' and '.join(mixed)} was computed in different ways: the numbers cannot be compared."),
+        (mixed, f"{' and '.join(mixed)}: computed in different ways, the numbers cannot be compared."),
     ]
     return [text for holds, text in found if holds]
 

@@ -28,6 +28,9 @@ CURVE_COLUMNS = ("experiment", "variant", "seed", "state", "step", "split", "met
 DIFFERENCE_COLUMNS = ("experiment", "metric", "variant", "seed", "state", "difference")
 EFFECT_COLUMNS = ("experiment", "metric", "split", "base", "variant", *Effect.__dataclass_fields__)
 
+CATEGORY = "category"
+"""Name of the coordinate that is a name itself: `category=noun`."""
+
 SPLITS = ("test", "validation")
 """Where a number is taken from, first choice first."""
 
@@ -135,10 +138,21 @@ def curves_table(study: StudyRows) -> tuple[pd.DataFrame, list[str]]:
 
 
 def with_axis(values: pd.DataFrame) -> pd.DataFrame:
-    """Rows at a numeric coordinate, which is taken apart: `distance=8` gives axis `distance`, at 8.0."""
+    """Rows at a numeric coordinate, which is taken apart: `distance=8` gives axis `distance`, at 8.0.
+
+    A category is a name, even if it looks like a number.
+    """
     parts = [coordinate.partition("=") for coordinate in values["coordinate"]]
     at = pd.to_numeric(pd.Series([number for _, _, number in parts], index=values.index, dtype=str), errors="coerce")
-    return values.assign(axis=[axis for axis, _, _ in parts], at=at)[at.notna()]
+    found = values.assign(axis=[axis for axis, _, _ in parts], at=at)
+    return found[at.notna() & (found["axis"] != CATEGORY)]
+
+
+def with_category(values: pd.DataFrame) -> pd.DataFrame:
+    """Rows at a category, with its name: `category=noun` gives `noun`."""
+    prefix = f"{CATEGORY}="
+    found = values[values["coordinate"].str.startswith(prefix)]
+    return found.assign(category=found["coordinate"].str.removeprefix(prefix))
 
 
 def far_distances(values: pd.DataFrame) -> list[float]:

@@ -106,6 +106,31 @@ def has_items(values: pd.DataFrame) -> bool:
     return {f"distance={distance:g}" for distance in far_distances(values)} <= set(known)
 
 
+OTHERS = {
+    "perplexity": "Perplexity is the exponential of the loss.",
+    "bleu-lower": "BLEU in lower case is nearest to figures published for lower-cased text.",
+    "chrf-forced": "chrF with a true prefix: of the likeliest token at each place, given the true ones before it.",
+    "exposure-gap": "Exposure gap: how much of that is lost when the model goes on from its own words. A few points "
+    "either way are usual; tens of points show that the target leaks.",
+    "length-ratio": "Length ratio: tokens of the translations over those of the references.",
+    "accuracy-per-token": "Accuracy per token compares log-probabilities divided by the number of tokens.",
+}
+"""What a metric that is not a headline means, where its name does not say it."""
+
+
+def others_caption(metrics: Sequence[str], *, diverged: bool) -> str:
+    """How to read the table of other values, with these metrics in it."""
+    notes = [note for metric, note in OTHERS.items() if metric in metrics]
+    partial = ["Only runs that completed have these values."] if diverged else []
+    return " ".join(["Means over seeds.", *partial, *notes])
+
+
+def categories_caption(*, by_token: bool) -> str:
+    """How to read the table of accuracy by category; `by_token`: whether it has a second number somewhere."""
+    under = " Under it, where it differs: the same by log-probability per token." if by_token else ""
+    return f"Share of contrastive pairs whose right side is the likelier one, mean over seeds.{under}"
+
+
 def quantity(value: float | None, digits: int = 3) -> str:
     """A cost to print: `287 k`, `1.31 T`, `17.3`."""
     if value is None or isnan(value):

@@ -54,7 +54,7 @@ def test_commands_of_the_readme_exist(capsys: pytest.CaptureFixture[str]) -> Non
     lines = [line.strip().partition("#")[0] for line in README.splitlines() if line.startswith("    ablations ")]
     assert len(lines) >= 8
     for line in lines:
-        command = shlex.split(line)[1:]
+        command = shlex.split(line.partition("<")[0])[1:]
         if command[0] != "train":  # has flags of its own, see test_cli
             _parser().parse_args(command)
 

@@ -1,6 +1,7 @@
 """The commands as a user types them, in this process unless the process itself is the point."""
 
 import contextlib
+import io
 import json
 import os
 import signal
@@ -18,6 +19,8 @@ from ablations.cli import main
 from ablations.components import COMPONENTS, choices
 from datamodules import TASKS
 from reports.rows import read_study
+from tests.ablations.trained import MODEL as TRANSLATOR
+from tests.ablations.trained import trained
 
 ROOT = Path(__file__).parents[2]
 
@@ -36,7 +39,7 @@ def test_help_names_every_command() -> None:
     ran = subprocess.run(
         [sys.executable, "-m", "ablations", "--help"], capture_output=True, text=True, check=True, cwd=ROOT
     )
-    for command in ("list", "plan", "run", "train", "status", "report"):
+    for command in ("list", "plan", "run", "train", "status", "report", "translate", "attention"):
         assert f"\n    {command} " in ran.stdout
 
 
@@ -299,6 +302,11 @@ def test_bad_input_gives_one_line_status_2_and_leaves_nothing(
         (["run", "quick", "--seeds", "0"], "'0': give a whole number of at least 1"),
         (["walk"], "invalid choice: 'walk'"),
         (["list", "components", "--jsn"], "unrecognized arguments"),
+        (["translate"], "the following arguments are required: RUN"),
+        (["translate", "1a2b", "--beam", "0"], "'0': give a whole number of at least 1"),
+        (["translate", "1a2b", "--length-penalty", "x"], "invalid float value: 'x'"),
+        (["translate", "1a2b", "--scores", "--json"], "not allowed with argument"),
+        (["attention", "1a2b"], "the following arguments are required: SENTENCE"),
     ],
 )
 def test_a_wrong_command_line_gives_one_line_and_status_2(
@@ -323,6 +331,10 @@ def test_a_wrong_command_line_gives_one_line_and_status_2(
         (["train", "--task.name", "order", "--model.n_head", "2"], "unrecognized arguments: --model.n_head"),
         (["train", "--task.name", "order", "--model.n_heads", "x"], "model.n_heads"),
         (["train", "--config", "no.yaml"], "no such file"),
+        (["translate", "1a2b"], "run '1a2b': neither a run's folder nor the beginning of the id of a run in runs"),
+        (["attention", "1a2b", "a sentence"], "run '1a2b': neither a run's folder"),
+        (["attention", "1a2b", "a sentence", "--output", "a.jpg"], "output='a.jpg': the name must end in .png"),
+        (["attention", "1a2b", "a sentence", "--output", "no/a.png"], "output='no/a.png': there is no folder no"),
     ],
 )
 def test_other_wrong_input_gives_one_line_and_status_2(
@@ -366,6 +378,127 @@ def test_however_a_sweep_is_ended_it_leaves_no_process_and_no_result(
         assert process.returncode == 130
         last = (tmp_path / "shown.txt").read_text().strip().splitlines()[-1]
         assert last == "ablations: interrupted; the same command goes on from here"
+
+
+@pytest.fixture(scope="module")
+def german(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Folder of a trained translator, in a folder of runs of its own."""
+    return trained(tmp_path_factory.mktemp("runs"))
+
+
+class Typed(io.TextIOWrapper):
+    """Standard input that holds some lines."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__(io.BytesIO(text.encode()), encoding="utf-8")
+
+
+def test_translate_gives_a_line_for_a_line(
+    german: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    table = pd.read_csv(german / "outputs/translations.csv.gz", keep_default_na=False)
+    text = "\n".join([*table["source"], "", *table["source"]])
+    expected = [*table["hypothesis"], "", *table["hypothesis"]]
+    identity = json.loads((german / "run.json").read_text(encoding="utf-8"))["id"]
+    for command in (["translate", str(german)], ["translate", identity[:5], "--runs", str(german.parents[2])]):
+        monkeypatch.setattr(sys, "stdin", Typed(text))
+        assert main(command) == 0
+        assert capsys.readouterr().out.split("\n") == [*expected, ""]
+    monkeypatch.setattr(sys, "stdin", Typed(text))
+    assert main(["translate", str(german), "--beam", "3", "--nbest", "2", "--json", "--threads", "1"]) == 0
+    objects = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    assert [one["source"] for one in objects] == text.split("\n")
+    assert [len(one["translations"]) for one in objects] == [2 if line else 1 for line in text.split("\n")]
+
+
+@pytest.mark.parametrize(
+    ("options", "text", "message", "lines"),
+    [
+        (["--nbest", "2"], "the dog slept .\n", "nbest=2: must be at most the beam, which is 1; give --beam 2", 0),
+        (["--length-penalty", "0.3"], "the dog slept .\n", "length_penalty=0.3: has no effect with beam=1", 0),
+        (["--beam", "2", "--length-penalty", "nan"], "\n", "length_penalty=nan: must be a finite number", 0),
+        ([], "the dog slept .\nthe zebra slept .\n", "standard input, line 2: 'zebra' is not in the vocabulary", 1),
+    ],
+)
+def test_translate_refuses_in_one_line(
+    options: list[str],
+    text: str,
+    message: str,
+    lines: int,
+    german: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.setattr(sys, "stdin", Typed(text))
+    assert main(["translate", str(german), *options]) == 2
+    captured = capsys.readouterr()
+    assert message in captured.err
+    assert captured.err.count("\n") == 1
+    assert captured.out.count("\n") == lines
+
+
+def translating(folder: Path, *options: str) -> subprocess.Popen[bytes]:
+    command = [sys.executable, "-m", "ablations", "translate", str(folder), *options]
+    pipe = subprocess.PIPE
+    return subprocess.Popen(command, cwd=ROOT, stdin=pipe, stdout=pipe, stderr=pipe)
+
+
+@pytest.mark.parametrize("end", ["end of input", "interrupt", "reader gone"])
+def test_translations_come_while_the_input_stays_open_and_it_ends_quietly(end: str, german: Path) -> None:
+    with translating(german) as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        assert process.stderr is not None
+        for line in (b"the dog slept .\n", b"\n", b"the cats slept .\n"):
+            process.stdin.write(line)
+            process.stdin.flush()
+            answer = process.stdout.readline()  # never comes if it waits for more
+            assert (len(answer) > 1) == (len(line) > 1)
+        match end:
+            case "end of input":
+                process.stdin.close()
+            case "interrupt":
+                process.send_signal(signal.SIGINT)
+            case "reader gone":
+                process.stdout.close()
+                process.stdin.write(b"the dog slept .\n" * 3)
+                process.stdin.close()
+        assert process.wait(timeout=60) == (130 if end == "interrupt" else 0)
+        assert process.stderr.read() == b""
+
+
+def test_attention_draws_one_run_or_two(
+    german: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    sentence = "the cats slept ."
+    assert main(["attention", str(german), sentence]) == 0
+    assert capsys.readouterr().out == "attention.png\n"
+    assert Path("attention.png").read_bytes().startswith(b"\x89PNG")
+    other = trained(tmp_path / "runs", name="other", model={**TRANSLATOR, "n_heads": 1, "n_layers": 1})
+    target = ["--target", "die katzen schliefen .", "--output", "two.svg"]
+    assert main(["attention", str(german), other.name[-8:], sentence, *target]) == 0
+    assert capsys.readouterr().out == "two.svg\n"
+    drawn = Path("two.svg").read_text(encoding="utf-8")
+    assert drawn.count(">head 1<") == 2
+    assert drawn.count(">head 3<") == 1
+    assert all(f">{token}<" in drawn for token in ("schliefen", "slept", "&lt;s&gt;", "&lt;/s&gt;"))
+    assert all(f"{name}</text>" in drawn for name in (german.name[-8:] + ")", other.name[-8:] + ")"))
+
+
+def test_attention_refuses_in_one_line(german: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    figure = tmp_path / "figure.png"
+    for arguments, message in (
+        (["the zebra slept ."], "'zebra' is not in the vocabulary"),
+        (["the dog slept .", "--target", "das zebra"], "'zebra' is not in the vocabulary"),
+        ([str(german), "the dog slept ."], "stands there twice"),
+        ([""], "'' is not in the vocabulary"),
+    ):
+        assert main(["attention", str(german), *arguments, "--output", str(figure)]) == 2
+        captured = capsys.readouterr()
+        assert message in captured.err
+        assert captured.err.count("\n") == 1
+        assert not figure.exists()
 
 
 def alive(group: int) -> list[int]:

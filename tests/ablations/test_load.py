@@ -65,6 +65,18 @@ def test_overrides_reach_every_experiment_with_the_field_or_the_one_named(tiny: 
     assert (copy.train.steps, recall.train.steps) == (4, 9)
 
 
+def test_the_search_is_set_where_there_is_one(tiny: dict[str, Any]) -> None:
+    german = {"task": {"name": "german"}, "model": {"architecture": "gru"}, "vary": {"decode.beam": [2, 3]}}
+    tiny["experiments"]["german"] = german
+    plain, translated = make_study(tiny, ["decode.length_penalty=0.5", "decode.beam=2"]).experiments
+    assert {settings.decode.beam for settings in plain.variants.values()} == {1}
+    assert {name: one.decode.length_penalty for name, one in translated.variants.items()} == {
+        "base": 0.5,
+        "beam=3": 0.5,
+    }
+    assert [one.decode.beam for one in translated.variants.values()] == [2, 3]
+
+
 def test_the_source_of_an_overridden_study_makes_the_same_study(tiny: dict[str, Any]) -> None:
     study = make_study(tiny, ["train.lr=1e-4"], seeds=3)
     again = make_study(yaml.safe_load(yaml.safe_dump(study.source)))
@@ -125,6 +137,12 @@ BAD = [
     ("experiments/copy/grid", {1: ["none"]}, "copy: 1: a path is text"),
     ("experiments/copy/vary", {"model.window": [4, 16]}, "copy, window=4: changes nothing in the base"),
     ("experiments/copy/vary", {"train.log_every": [3]}, "copy, log_every=3: changes nothing in the base"),
+    (
+        "experiments/copy/decode",
+        {"beam": 3},
+        "copy, base: decode={'beam': 3}: task order translates nothing, leave it out",
+    ),
+    ("experiments/copy/decode", {"beem": 3}, "copy, base: decode.beem=3: no such field; did you mean 'beam'?"),
     ("experiments/copy/train/steps", 0, "copy, base: train.steps=0: trains nothing, so name what to measure"),
     ("experiments/copy/measure", ["gradient-norm", "gradient-norm"], "a probe stands there twice"),
 ]
@@ -133,7 +151,7 @@ BAD = [
 @pytest.mark.parametrize(("path", "value", "message"), BAD)
 def test_wrong_input_is_refused_in_one_line(tiny: dict[str, Any], path: str, value: Any, message: str) -> None:
     change(tiny, path, value)
-    with pytest.raises(ConfigError, match=message.replace("?", r"\?").replace("{}", r"\{\}")) as caught:
+    with pytest.raises(ConfigError, match=message.replace("?", r"\?").replace("{", r"\{")) as caught:
         make_study(tiny)
     assert "\n" not in str(caught.value)
 

@@ -2,12 +2,14 @@
 
 import csv
 import gzip
+import io
 import json
 import math
 import subprocess
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
 import pytest
 
 from ablations import results
@@ -68,11 +70,14 @@ def test_result_is_strict_json(tmp_path: Path, run: Run) -> None:
 
 def test_tables_keep_odd_text_and_have_the_same_bytes_each_time(tmp_path: Path) -> None:
     rows = [{"source": 'a "b", c', "hypothesis": "None"}, {"source": "NA", "hypothesis": ""}]
+    rows += [{"source": text, "hypothesis": "x"} for text in ("a\rb", "a\nb", "a\u2028b\u0085c", "=1", "\\N")]
     for name in ("a", "b"):
         write_table(tmp_path / name / "x.csv.gz", rows)
     written = (tmp_path / "a/x.csv.gz").read_bytes()
     assert written == (tmp_path / "b/x.csv.gz").read_bytes()
-    assert list(csv.DictReader(gzip.decompress(written).decode().splitlines())) == rows
+    text = gzip.decompress(written).decode()
+    assert list(csv.DictReader(io.StringIO(text, newline=""))) == rows
+    assert pd.read_csv(tmp_path / "a/x.csv.gz", keep_default_na=False).to_dict("records") == rows
     write_table(tmp_path / "none.csv.gz", [])
     assert not (tmp_path / "none.csv.gz").exists()
 

@@ -46,6 +46,17 @@ def test_every_setting_that_decides_a_result_changes_the_id(
     assert not set(ids(changed)) & set(ids(tiny))
 
 
+def test_the_search_decides_what_a_translator_is_found_to_be_worth() -> None:
+    def study(**decode: Any) -> dict[str, Any]:
+        model = {"architecture": "encoder-decoder", "d_model": 12, "n_heads": 3}
+        return {"name": "s", "experiments": {"german": {"task": {"name": "german"}, "model": model, "decode": decode}}}
+
+    beam, longer = ids(study(beam=4)), ids(study(beam=4, length_penalty=1.4))
+    assert len({*ids(study()), *beam, *longer}) == 9
+    assert ids(study(beam=1)) == ids(study())
+    assert ids(study(beam=4, length_penalty=1)) == beam
+
+
 @pytest.mark.parametrize(("field", "value"), [("keep_checkpoints", True), ("log_every", 3)])
 def test_what_is_only_kept_or_shown_does_not(tiny: dict[str, Any], field: str, value: Any) -> None:
     changed = copy.deepcopy(tiny)

@@ -16,6 +16,7 @@ from ablations.results import Result
 from ablations.study import Run
 from ablations.train import train
 from models.lit import Module
+from models.scores import COLUMNS, score_of_counts
 from reports.rows import read_metrics, read_result
 
 GERMAN = {
@@ -128,15 +129,61 @@ def test_a_run_may_only_measure(tiny: dict[str, Any], tmp_path: Path) -> None:
     assert result.cost["training_flops"] == 0
 
 
+def read_table(path: Path) -> pd.DataFrame:
+    return pd.read_csv(path, keep_default_na=False, na_values={"nats": [""]})
+
+
 def test_a_translator_leaves_its_translations_and_contrasts(tiny: dict[str, Any], tmp_path: Path) -> None:
+    """Every score of the test can be had again from the rows."""
     tiny["experiments"] = {"copy": copy.deepcopy(GERMAN)}
     result = train(make_study(tiny).runs()[0], tmp_path)
-    assert "test/bleu" in values(result)
+    found = values(result)
+    assert set(result.signatures) == {"bleu", "bleu-lower", "chrf"}
     assert result.signatures["bleu"].startswith("nrefs:1|")
-    translations = pd.read_csv(tmp_path / "outputs/translations.csv.gz", keep_default_na=False)
-    assert len(translations) == 7
-    assert list(translations.columns) == ["source", "hypothesis", "reference"]
-    assert {"distance", "category", "right", "wrong"} <= set(pd.read_csv(tmp_path / "outputs/contrasts.csv.gz").columns)
+    translations = read_table(tmp_path / "outputs/translations.csv.gz")
+    assert len(translations) == found["test/items"] == 7
+    assert {"set", "source", "reference", "hypothesis", "forced"} <= set(translations.columns)
+    assert set(translations["set"]) == {""}
+    counts = [
+        dict(zip(translations.columns, row, strict=True)) for row in translations.itertuples(index=False, name=None)
+    ]
+    for name in COLUMNS:
+        assert score_of_counts(name, counts) == pytest.approx(found[f"test/{name}"], rel=1e-6)
+    loss = translations["nats"].sum() / translations["tokens"].sum()
+    assert loss == pytest.approx(found["test/loss"], rel=1e-6)
+
+
+def test_accuracies_can_be_had_again_from_the_contrasts(tiny: dict[str, Any], tmp_path: Path) -> None:
+    tiny["experiments"] = {"copy": copy.deepcopy(GERMAN)}
+    tiny["experiments"]["copy"]["task"]["contrast_size"] = 60
+    found = values(train(make_study(tiny).runs()[0], tmp_path))
+    table = read_table(tmp_path / "outputs/contrasts.csv.gz")
+    assert len(table) == 60
+    table["won"] = table["right"] > table["wrong"]
+    table["won_per_token"] = table["right"] / table["right_tokens"] > table["wrong"] / table["wrong_tokens"]
+    assert table["won"].mean() == pytest.approx(found["test/accuracy"])
+    assert table["won_per_token"].mean() == pytest.approx(found["test/accuracy-per-token"])
+    assert table["category"].nunique() > 1
+    for column in ("category", "distance"):
+        for name, items in table.groupby(column):
+            assert items["won"].mean() == pytest.approx(found[f"test/accuracy@{column}={name}"])
+            assert len(items) == found[f"test/items@{column}={name}"]
+
+
+def test_rows_of_all_runs_of_a_task_are_the_same_items(tiny: dict[str, Any], tmp_path: Path) -> None:
+    """Tests over sentences pair them by their place."""
+    tiny["experiments"] = {"copy": {**copy.deepcopy(GERMAN), "vary": {"train.batch_size": [4, 5]}}}
+    runs = make_study(tiny).runs()
+    assert len({(run.variant, run.seed) for run in runs}) == 4
+    for run in runs:
+        train(run, tmp_path / run.id)
+    for name, columns in {
+        "translations": ["source", "reference", "tokens", "bleu_reference_tokens"],
+        "contrasts": ["distance", "category", "right_tokens", "wrong_tokens"],
+    }.items():
+        tables = [read_table(tmp_path / run.id / f"outputs/{name}.csv.gz")[columns] for run in runs]
+        assert all(table.equals(tables[0]) for table in tables)
+        assert tables[0].nunique().max() > 1
 
 
 def test_checkpoints_are_kept_when_asked_for(tiny: dict[str, Any], tmp_path: Path) -> None:

@@ -14,16 +14,23 @@ WORDS = {
     "de": "zwei drei junge alte männer frauen mädchen hunde laufen sitzen warten am das große haus fluß mit ball",
 }
 LINES = {"train": 40, "val": 7, "test": 11}
+CONTRASTS = """source\tcorrect\tincorrect\tcategory\tdistance
+drei mädchen laufen\tthree girls run\tthree girls runs\tverb\t1
+das große haus am fluß\tthe big house near the river\tthe big house near river\tarticle\t
+zwei alte hunde warten\ttwo old dogs wait\ttwo old dogs waits\tverb\t2
+"""
+ROOT = Path(__file__).parents[2]
 
 
 def write_corpus(folder: Path) -> Path:
-    """The splits train, val and test of a made-up corpus, de and en."""
+    """The splits train, val and test of a made-up corpus, de and en, and a contrastive set."""
     folder.mkdir(parents=True, exist_ok=True)
     for language, words in WORDS.items():
         for split, number in LINES.items():
             rng = random.Random(f"{split} {language}")
             lines = [" ".join(rng.choices(words.split(), k=rng.randint(2, 9))) + "." for _ in range(number)]
             (folder / f"{split}.{language}").write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+    (folder / "contrasts.tsv").write_text(CONTRASTS, encoding="utf-8")
     return folder
 
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from datamodules.batching import Batches, pad
+from datamodules.batching import Batches, cut, pad
 from datamodules.splits import Integers
 
 
@@ -31,12 +31,27 @@ def test_padding_stands_at_the_end() -> None:
     assert real.tolist() == [[True, True, True], [True, False, False], [True, True, False]]
 
 
-def test_at_least_95_percent_of_target_tokens_are_real() -> None:
+def test_at_least_95_percent_of_the_tokens_are_real() -> None:
     source, target = _lengths(29_000)
     batches = _by_tokens()
     rows = [batches.rows(index) for index in range(len(batches))]
-    assert target.sum() / sum(len(row) * target[row].max() for row in rows) > 0.98
-    assert source.sum() / sum(len(row) * source[row].max() for row in rows) > 0.9
+    shares = [lengths.sum() / sum(len(row) * lengths[row].max() for row in rows) for lengths in (source, target)]
+    assert shares[0] > 0.95
+    assert shares[1] > 0.98
+    assert batches.shares() == pytest.approx(shares)
+
+
+def test_shares_by_hand() -> None:
+    source, target = np.array([1, 4, 3]), np.array([2, 2, 5])
+    assert Batches(source, target, batch_size=3, tokens=0, seed=0).shares() == pytest.approx((8 / 12, 9 / 15))
+    assert Batches(source, target, batch_size=1, tokens=5, seed=0).shares() == pytest.approx((8 / 11, 1.0))
+
+
+def test_cuts_by_hand() -> None:
+    assert cut([2, 2, 3, 4, 4, 9, 1, 1], tokens=8) == [0, 2, 4, 5, 6]  # 3 stands with 4, as two of 4 are 8
+    assert cut([9, 1, 1, 1], tokens=20) == [0, 2]  # the longest need not come last
+    assert cut([1, 1, 1, 1, 1, 9], tokens=8, most=2) == [0, 2, 4, 5]
+    assert cut([], tokens=8) == [0]
 
 
 def test_no_batch_is_above_the_budget_and_no_batch_could_take_the_next_sentence() -> None:

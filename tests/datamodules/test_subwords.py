@@ -1,4 +1,8 @@
+import os
+import subprocess
+import sys
 import time
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -8,6 +12,7 @@ from datamodules import subwords
 from datamodules.errors import DataError
 from datamodules.subwords import Subwords, load_or_train, train
 from datamodules.vocabulary import UNKNOWN
+from tests.datamodules.samples import ROOT
 
 LINES = ["Der alte Mann schläft.", "die größte Übung, ja!", "zwei Mädchen hören Vögel", "süß & schön"] * 3
 
@@ -87,6 +92,64 @@ def test_of_several_at_once_one_trains_and_the_others_wait(cache: Path, monkeypa
     with ThreadPoolExecutor(4) as pool:
         sizes = list(pool.map(lambda _: load_or_train(LINES, 60).size, range(4)))
     assert (sizes, trained) == ([60] * 4, [60])
+
+
+SCRIPT = """
+import sys, time, types
+from pathlib import Path
+package = types.ModuleType("datamodules")  # without the tasks, and so without torch: half a second in place of five
+package.__path__ = ["datamodules"]
+sys.modules["datamodules"] = package
+from datamodules import subwords
+here, name = Path(sys.argv[1]), sys.argv[2]
+(here / f"{name}.ready").touch()
+while len(list(here.glob("*.ready"))) < 2:
+    time.sleep(0.01)
+train = subwords.train
+def slow(lines, vocabulary):
+    (here / f"{name}.trained").touch()
+    time.sleep(0.5)
+    return train(lines, vocabulary)
+subwords.train = slow
+print(subwords.load_or_train(["zwei alte Hunde laufen", "ein kleiner Ball"] * 5, 40).size)
+"""
+
+
+def test_of_two_processes_at_once_one_trains_and_the_other_waits(tmp_path: Path, cache: Path) -> None:
+    processes = [
+        subprocess.Popen(
+            [sys.executable, "-c", SCRIPT, str(tmp_path), name],
+            cwd=ROOT,
+            env={**os.environ, "ABLATIONS_CACHE": str(cache)},
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        for name in ("one", "two")
+    ]
+    assert [process.communicate(timeout=120) for process in processes] == [("40\n", "")] * 2
+    assert len(list(tmp_path.glob("*.trained"))) == 1
+    assert [path.suffix for path in sorted((cache / "subwords").iterdir())] == [".lock", ".model"]
+
+
+@pytest.mark.parametrize(
+    "spoil",
+    [
+        lambda data: b"",
+        lambda data: data[:7],
+        lambda data: data[:-1],
+        lambda data: data[: len(data) // 2] + bytes([data[len(data) // 2] ^ 1]) + data[len(data) // 2 + 1 :],
+        lambda data: data[32:],
+    ],
+)
+def test_a_torn_or_changed_file_in_the_cache_is_made_anew(cache: Path, spoil: Callable[[bytes], bytes]) -> None:
+    first = load_or_train(LINES, 60)
+    (path,) = (cache / "subwords").glob("*.model")
+    whole = path.read_bytes()
+    path.write_bytes(spoil(whole))
+    again = load_or_train(LINES, 60)
+    assert path.read_bytes() == whole
+    assert [ids.tolist() for ids in first.encode(LINES)] == [ids.tolist() for ids in again.encode(LINES)]
 
 
 def test_a_failed_training_leaves_no_model(cache: Path) -> None:

@@ -21,7 +21,7 @@ from torch.utils.data import DataLoader
 from datamodules import TASKS
 from datamodules.base import Batch, Kind, TaskData
 from datamodules.errors import DataError
-from tests.datamodules.samples import digest, settings
+from tests.datamodules.samples import ROOT, digest, settings
 
 Make = Callable[..., TaskData[Any]]
 EVERY = sorted(TASKS)
@@ -30,7 +30,11 @@ MORE: dict[str, list[dict[str, Any]]] = {
     "recall": [{"pairs": 3, "distance": 8, "distances": (1, 6)}],
     "order": [{"target": "previous", "shortest": 4, "test_lengths": (9,)}],
     "german": [{"nested": True}],
-    "translation": [{"subwords": "separate", "vocabulary": 70}],
+    "translation": [
+        {"subwords": "separate", "vocabulary": 70},
+        {"contrastive_validation": "contrasts.tsv", "contrastive_test": ("contrasts.tsv",), "train": ("train", "val")},
+        {"deduplicate": True, "drop_overlap": True, "max_ratio": 4.0},
+    ],
 }
 VARIANTS = [(name, changes) for name in EVERY for changes in ({}, *MORE[name])]
 
@@ -223,11 +227,10 @@ print(json.dumps(found))
 
 def test_other_processes_make_the_same_data_and_nothing_is_printed(make: Make, corpus: Path, tmp_path: Path) -> None:
     """Two at once, with different hash seeds and one empty cache for both."""
-    root = Path(__file__).parents[2]
     processes = [
         subprocess.Popen(
             [sys.executable, "-c", SCRIPT, str(corpus)],
-            cwd=root,
+            cwd=ROOT,
             env={**os.environ, "PYTHONHASHSEED": seed, "ABLATIONS_CACHE": str(tmp_path / "shared")},
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,

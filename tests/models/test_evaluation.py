@@ -9,8 +9,10 @@ import torch
 import torch.distributed as dist
 from torch.multiprocessing.spawn import spawn
 
-from models.evaluation import Contrast, Evaluation, key
-from models.metrics import corpus_bleu
+from models.contrasts import Contrast
+from models.evaluation import Evaluation, key
+from models.scores import corpus_bleu
+from models.translations import Translation
 
 CPU = torch.device("cpu")
 SENTENCES = ["the cat sat on the mat", "hello world this is nice", "we like green apples a lot"]
@@ -19,6 +21,16 @@ REFERENCES = ["the cat sat on the mat", "hello world this was very nice", "they 
 
 def add_loss(evaluation: Evaluation, coordinate: str, losses: list[float]) -> None:
     evaluation.add_loss(coordinate, torch.tensor(losses).sum(), torch.tensor(len(losses)))
+
+
+def translations(part: slice = slice(None)) -> list[Translation]:
+    pairs = zip(REFERENCES[part], SENTENCES[part], strict=True)
+    return [Translation("source", reference, sentence, sentence, 1.0, 7) for reference, sentence in pairs]
+
+
+def contrast(right: float, distance: int, category: str = "noun") -> Contrast:
+    """Against -2 nats; right has 3 tokens, wrong 2."""
+    return Contrast(distance, category, right, -2.0, 3, 2)
 
 
 def test_keys() -> None:
@@ -30,18 +42,48 @@ def test_a_new_evaluation_has_no_value() -> None:
     evaluation = Evaluation(CPU)
     evaluation.gather()
     assert evaluation.values() == {}
-    assert evaluation.bleu() == {}
-    assert evaluation.contrasts == []
+    assert evaluation.scores() == {}
+    assert evaluation.items() == {"": 0}
 
 
 def test_items_are_sentences_or_answers_and_answers_by_distance() -> None:
     evaluation = Evaluation(CPU)
-    assert evaluation.items() == {"": 0}
     evaluation.add_answers("", torch.tensor([True, False, True]), torch.tensor([2, 5, 2]))
     evaluation.add_answers("length=48", torch.tensor([True]), None)
     assert evaluation.items() == {"": 3, "distance=2": 2, "distance=5": 1}
-    evaluation.add_translations("", SENTENCES[:2], SENTENCES[:2], REFERENCES[:2])
+    evaluation.add_translations("", translations(slice(2)))
     assert evaluation.items() == {"": 2, "distance=2": 2, "distance=5": 1}
+
+
+def test_contrasts_are_items_by_distance_and_category_too() -> None:
+    evaluation = Evaluation(CPU)
+    evaluation.add_contrasts("", [contrast(-1, 4), contrast(-1, -1, "verb"), contrast(-3, 4)])
+    evaluation.add_contrasts("domain=news", [contrast(-1, 9, "adverb")])
+    assert evaluation.items() == {"": 3, "distance=4": 2, "category=noun": 2, "category=verb": 1}
+    evaluation.add_translations("", translations(slice(2)))
+    assert evaluation.items()[""] == 2
+
+
+def test_contrasts_are_counted_together_by_category_and_in_the_main_set_by_distance() -> None:
+    """-2.5 loses as a whole and wins by token: 0.83 nats against 1."""
+    evaluation = Evaluation(CPU)
+    evaluation.add_contrasts("", [contrast(-1, 4), contrast(-2.5, 4)])
+    evaluation.add_contrasts("", [contrast(-9, -1, "verb")])
+    evaluation.add_contrasts("domain=news", [contrast(-2.5, 4), contrast(-1, 4, "verb")])
+    evaluation.add_contrasts("domain=none", [])
+    evaluation.gather()
+    third = pytest.approx(1 / 3)
+    assert evaluation.values() == {
+        "accuracy": third,
+        "accuracy-per-token": pytest.approx(2 / 3),
+        "accuracy@distance=4": 0.5,
+        "accuracy@category=noun": 0.5,
+        "accuracy-per-token@category=noun": 1.0,
+        "accuracy@category=verb": 0.0,
+        "accuracy-per-token@category=verb": 0.0,
+        "accuracy@domain=news": 0.5,
+        "accuracy-per-token@domain=news": 1.0,
+    }
 
 
 def test_losses_weigh_by_token_and_sets_stay_apart() -> None:
@@ -70,28 +112,24 @@ def test_answers_are_counted_together_and_by_distance_in_the_main_set_alone() ->
 
 @pytest.mark.parametrize("sizes", [[3], [2, 1], [1, 1, 1]])
 def test_bleu_is_of_the_corpus_however_it_is_cut(sizes: list[int]) -> None:
+    """HB-06."""
     evaluation, at = Evaluation(CPU), 0
     for size in sizes:
-        part = slice(at, at + size)
-        evaluation.add_translations("", SENTENCES[part], SENTENCES[part], REFERENCES[part])
+        evaluation.add_translations("", translations(slice(at, at + size)))
         at += size
-    assert evaluation.bleu()["bleu"].score == pytest.approx(54.09, abs=0.005)
+    assert evaluation.scores()["bleu"].value == pytest.approx(54.09, abs=0.005)
 
 
-def test_each_set_has_its_own_bleu_and_a_set_without_sentences_none() -> None:
+def test_each_set_has_its_own_scores_and_a_set_without_sentences_none() -> None:
     evaluation = Evaluation(CPU)
-    evaluation.add_translations("", SENTENCES, REFERENCES, REFERENCES)
-    evaluation.add_translations("domain=news", SENTENCES, SENTENCES, REFERENCES)
-    evaluation.add_translations("domain=none", [], [], [])
-    scores = {name: score.score for name, score in evaluation.bleu().items()}
-    assert scores == pytest.approx({"bleu": 100.0, "bleu@domain=news": 54.09}, abs=0.005)
-
-
-def test_unequal_counts_are_refused_at_once() -> None:
-    with pytest.raises(ValueError, match="3 hypotheses but 2 references"):
-        Evaluation(CPU).add_translations("", SENTENCES, SENTENCES, REFERENCES[:2])
-    with pytest.raises(ValueError, match="3 hypotheses but 2 sources"):
-        Evaluation(CPU).add_translations("", SENTENCES[:2], SENTENCES, REFERENCES)
+    evaluation.add_translations("", translations(slice(1)))
+    evaluation.add_translations("domain=news", translations())
+    evaluation.add_translations("domain=none", [])
+    scores = {name: score.value for name, score in evaluation.scores().items()}
+    assert scores["bleu"] == pytest.approx(100)
+    assert scores["bleu@domain=news"] == pytest.approx(54.09, abs=0.005)
+    assert {name.partition("@")[2] for name in scores} == {"", "domain=news"}
+    assert len(scores) == 2 * 7
 
 
 def device_of_two(rank: int, port: int, folder: Path) -> None:
@@ -100,16 +138,18 @@ def device_of_two(rank: int, port: int, folder: Path) -> None:
     evaluation = Evaluation(CPU)
     part = slice(2) if rank == 0 else slice(2, 3)
     add_loss(evaluation, "", [2.0, 2.0, 2.0] if rank == 0 else [5.0])
-    evaluation.add_translations("", SENTENCES[part], SENTENCES[part], REFERENCES[part])
+    evaluation.add_translations("", translations(part))
     if rank == 0:
         evaluation.add_answers("", torch.tensor([True, False]), torch.tensor([3, 3]))
+        evaluation.add_contrasts("domain=news", [contrast(-1, 3)])
     else:
         add_loss(evaluation, "length=48", [7.0])
         evaluation.add_answers("", torch.tensor([True]), torch.tensor([8]))
-        evaluation.contrasts.append(Contrast(3, "noun", -1.0, -2.0))
+        evaluation.add_contrasts("domain=news", [contrast(-9, 3)])
+        evaluation.add_contrasts("domain=web", [contrast(-9, 3)])
     evaluation.gather()
-    bleu = evaluation.bleu()["bleu"].score
-    torch.save((evaluation.values(), bleu, len(evaluation.contrasts)), folder / f"{rank}.pt")
+    scores = {name: score.value for name, score in evaluation.scores().items()}
+    torch.save((evaluation.values(), scores, evaluation.items()), folder / f"{rank}.pt")
     dist.destroy_process_group()
 
 
@@ -118,16 +158,18 @@ def test_two_devices_give_the_numbers_of_one(tmp_path: Path) -> None:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
     spawn(device_of_two, (port, tmp_path), nprocs=2)  # type: ignore[no-untyped-call]
-    whole = corpus_bleu(SENTENCES, REFERENCES)
-    assert whole is not None
     for rank in range(2):
-        values, bleu, n_contrasts = torch.load(tmp_path / f"{rank}.pt")
+        values, scores, items = torch.load(tmp_path / f"{rank}.pt")
         assert values == {
             "loss": 2.75,
             "loss@length=48": 7.0,
             "accuracy": pytest.approx(2 / 3),
             "accuracy@distance=3": 0.5,
             "accuracy@distance=8": 1.0,
+            "accuracy@domain=news": 0.5,
+            "accuracy-per-token@domain=news": 0.5,
+            "accuracy@domain=web": 0.0,
+            "accuracy-per-token@domain=web": 0.0,
         }
-        assert bleu == whole.score
-        assert n_contrasts == 1
+        assert scores["bleu"] == corpus_bleu(SENTENCES, REFERENCES).value
+        assert items[""] == 3

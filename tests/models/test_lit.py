@@ -17,14 +17,17 @@ from torch.utils.data import DataLoader, Dataset
 
 from models.build import build_model
 from models.config import Kind, ModelConfig, TaskShape
-from models.evaluation import Contrast
+from models.contrasts import Contrast
+from models.decoding import DecodeConfig
 from models.lit import Diverged, LanguageModel, Module, Tagger, Translator, make_module
 from models.losses import Batch
-from models.metrics import corpus_bleu
 from models.optim import OptimConfig
+from models.scores import corpus_bleu
+from models.translations import Translation
 
 START, END, V = 1, 2, 13
 OPTIM = OptimConfig(steps=6, warmup=2, lr=0.1)
+GREEDY = DecodeConfig()
 TRANSLATION = TaskShape(
     kind="translation", input_sizes=(V,), output_size=V, shared_vocabulary=True, start=START, end=END
 )
@@ -95,6 +98,7 @@ def asked(inputs: list[int], **more: Any) -> Batch:
 
 
 def test_loss_and_perplexity_are_of_the_epoch_not_means_of_batches() -> None:
+    """HB-07: token losses 2, 2, 2 and 5 in two batches."""
     module = LanguageModel(Losses([2.0, 5.0]), OPTIM)
     values = validate(module, [asked([0, 0, 0]), asked([1])])
     assert values == pytest.approx(
@@ -176,12 +180,17 @@ class Said:
     sentence: Tensor
     length: int
 
-    def select(self, rows: Tensor) -> Self:
+    def sentences(self, rows: Tensor) -> Self:
+        return self
+
+    def hypotheses(self, rows: Tensor) -> Self:
         return type(self)(self.sentence[rows], self.length)
 
 
 class Phrasebook(nn.Module):
     """Translates source [[i]] into words `sentences[i]`; word w of them all is token 3 + w. Teacher-forced: uniform."""
+
+    longest = None
 
     def __init__(self, sentences: list[str]) -> None:
         super().__init__()
@@ -201,7 +210,7 @@ class Phrasebook(nn.Module):
         return F.one_hot(torch.tensor(said), self.size).float(), Said(state.sentence, state.length + 1)
 
     def detokenise(self, tokens: list[int]) -> str:
-        return " ".join(self.words[token - 3] for token in tokens)
+        return " ".join(self.words[token - 3] for token in tokens if token >= 3)
 
 
 def phrases(rows: range, references: list[str], **more: Any) -> Batch:
@@ -224,40 +233,51 @@ def phrases(rows: range, references: list[str], **more: Any) -> Batch:
 
 def interpreter(sentences: list[str]) -> Translator:
     book = Phrasebook(sentences)
-    return Translator(book, OPTIM, TRANSLATION, book.detokenise)
+    return Translator(book, OPTIM, TRANSLATION, book.detokenise, GREEDY)
+
+
+def translations(module: Translator) -> list[Translation]:
+    return module.evaluation.translations[""]
 
 
 @pytest.mark.parametrize("size", [1, 2, 3])
 def test_bleu_is_of_the_corpus_whatever_the_batches(size: int) -> None:
+    """HB-06."""
     module = interpreter(SENTENCES)
     batches = [phrases(range(at, min(at + size, 3)), REFERENCES) for at in range(0, 3, size)]
     values = validate(module, batches)
     assert values["validation/bleu"] == pytest.approx(54.09, abs=0.005)
     assert values["validation/loss"] == pytest.approx(math.log(Phrasebook(SENTENCES).size))
-    assert module.hypotheses == SENTENCES
-    assert module.references == REFERENCES
-    assert module.sources == ["source 0", "source 1", "source 2"]
-    assert module.signature is not None
-    assert module.signature.startswith("nrefs:1|case:mixed|eff:no|tok:13a|smooth:exp|version:")
+    assert [t.hypothesis for t in translations(module)] == SENTENCES
+    assert [t.reference for t in translations(module)] == REFERENCES
+    assert [t.source for t in translations(module)] == ["source 0", "source 1", "source 2"]
+    assert set(module.signatures) == {"bleu", "bleu-lower", "chrf"}
+    assert module.signatures["bleu"].startswith("nrefs:1|case:mixed|eff:no|tok:13a|smooth:exp|version:")
 
 
 def test_an_empty_hypothesis_counts_and_nothing_but_empty_ones_is_zero() -> None:
+    """HB-03."""
     fox = "the quick brown fox jumps over the lazy dog ."
     references = [fox, "hello there my friend ."]
     batch = phrases(range(2), references)
-    assert validate(interpreter([fox, ""]), [batch])["validation/bleu"] == pytest.approx(60.65, abs=0.005)
-    assert validate(interpreter(["", ""]), [batch])["validation/bleu"] == 0.0
+    some = validate(interpreter([fox, ""]), [batch])
+    assert some["validation/bleu"] == pytest.approx(60.65, abs=0.005)
+    assert some["validation/empty"] == 0.5
+    none = validate(interpreter(["", ""]), [batch])
+    assert (none["validation/bleu"], none["validation/chrf"], none["validation/length-ratio"]) == (0.0, 0.0, 0.0)
+    assert none["validation/empty"] == 1.0
 
 
 def test_references_stay_the_original_text() -> None:
-    """The reference has words, double spaces and marks that no vocabulary of the model has."""
+    """HB-05: the reference has words, double spaces and marks that no vocabulary of the model has."""
     references = ["a  Zyzzyva@@ ate <unk> ?"]
     module = interpreter(["a b c d e"])
     validate(module, [phrases(range(1), references)])
-    assert module.references == references
+    assert [t.reference for t in translations(module)] == references
 
 
 def test_unequal_numbers_of_sentences_are_an_error() -> None:
+    """HB-02."""
     batch = phrases(range(3), REFERENCES)
     batch["references"] = REFERENCES[:2]
     with pytest.raises(ValueError, match="3 hypotheses but 2 references"):
@@ -269,17 +289,51 @@ def test_an_extra_set_of_sentences_has_its_own_bleu() -> None:
     main, extra = [phrases(range(1), REFERENCES)], [phrases(range(1, 3), REFERENCES, coordinate="domain=news")]
     values = validate(module, main, extra)
     expected = corpus_bleu(SENTENCES[1:], REFERENCES[1:])
-    assert expected is not None
     assert values["validation/bleu"] == pytest.approx(100.0)
-    assert values["validation/bleu@domain=news"] == pytest.approx(expected.score)
-    assert module.hypotheses == SENTENCES[:1]
+    assert values["validation/bleu@domain=news"] == pytest.approx(expected.value)
+    assert {name.partition("@")[0] for name in values} == {name for name in values if "@" not in name}
+    assert [t.hypothesis for t in translations(module)] == SENTENCES[:1]
+    assert [t.hypothesis for t in module.evaluation.translations["domain=news"]] == SENTENCES[1:]
+    assert not any("@" in name for name in module.signatures)
 
 
 def test_sentences_of_one_evaluation_do_not_reach_the_next() -> None:
     module = interpreter(SENTENCES)
     validate(module, [phrases(range(3), REFERENCES)])
     validate(module, [phrases(range(1), REFERENCES)])
-    assert module.hypotheses == SENTENCES[:1]
+    assert [t.hypothesis for t in translations(module)] == SENTENCES[:1]
+
+
+class Prompted(Phrasebook):
+    """Says END on its own; given the true words before, the next of `forced[i]`, one more than the words or END."""
+
+    def __init__(self, forced: list[list[int]]) -> None:
+        super().__init__([""] * len(forced))
+        self.forced = forced
+        self.size = 9
+
+    def forward(self, source: Tensor, real: Tensor, target: Tensor, target_real: Tensor) -> Tensor:
+        return F.one_hot(torch.tensor([self.forced[sentence] for sentence in source[:, 0].tolist()]), self.size).float()
+
+    def detokenise(self, tokens: list[int]) -> str:
+        return words(tokens)
+
+
+def test_the_forced_translation_is_the_likeliest_token_at_each_target() -> None:
+    """An end in the middle costs its word alone; what stands at padding is not read."""
+    model = Prompted([[3, END, 5, 6, 8], [3, 7, END, 8, 8]])
+    module = Translator(model, OPTIM, TRANSLATION, model.detokenise, GREEDY)
+    targets = torch.tensor([[3, 4, 5, 6, END], [3, 4, END, -100, -100]])
+    values = validate(module, [phrases(range(2), ["w3 w4 w5 w6", "w3 w4"], targets=targets)])
+    assert [t.forced for t in translations(module)] == ["w3 w5 w6 w8", "w3 w7"]
+    assert [t.hypothesis for t in translations(module)] == ["", ""]
+    right, wrong = math.log(math.e + 8) - 1, math.log(math.e + 8)
+    assert [t.nats for t in translations(module)] == pytest.approx([3 * right + 2 * wrong, 2 * right + wrong])
+    assert [t.tokens for t in translations(module)] == [5, 3]
+    assert values["validation/loss"] == pytest.approx((5 * right + 3 * wrong) / 8)
+    assert values["validation/perplexity"] == pytest.approx(math.exp((5 * right + 3 * wrong) / 8))
+    assert values["validation/chrf"] == 0
+    assert values["validation/exposure-gap"] == values["validation/chrf-forced"] > 30
 
 
 class Bigram(nn.Module):
@@ -305,28 +359,37 @@ def contrast(right: list[int], wrong: list[int], distance: int, **more: Any) -> 
 def test_a_contrast_is_won_by_the_likelier_whole_sentence() -> None:
     """From 0: tokens 1, 2, 3 at 0.5, 0.4, 0.1; from 1: 3 at 0.2; from 2: 3 at 0.9."""
     model = Bigram([[0.0, 0.5, 0.4, 0.1], [0.4, 0.2, 0.2, 0.2], [0.1, 0.0, 0.0, 0.9], [0.25] * 4])
-    module = Translator(model, OPTIM, TRANSLATION, str)
+    module = Translator(model, OPTIM, TRANSLATION, str, GREEDY)
     items = [
         contrast([0, 2, 3], [0, 1, 3], distance=5),  # 0.36 against 0.1, though 1 is likelier than 2
-        contrast([0, 3], [0, 1], distance=5),  # 0.1 against 0.5
+        contrast([0, 3], [0, 1], distance=5, category=["verb"]),  # 0.1 against 0.5
         contrast([0, 1, 2], [0, 1, 3], distance=1),  # a tie is not right
+        contrast([0, 2, 3, 0], [0, 2], distance=-1),  # 0.09 against 0.4, but 0.448 a token
         contrast([0, 2], [0, 3], distance=9, coordinate="length=48"),
     ]
     values = validate(module, items)
     assert values == pytest.approx(
         {
-            "validation/accuracy": 1 / 3,
+            "validation/accuracy": 1 / 4,
+            "validation/accuracy-per-token": 2 / 4,
             "validation/accuracy@distance=5": 0.5,
             "validation/accuracy@distance=1": 0.0,
+            "validation/accuracy@category=noun": 1 / 3,
+            "validation/accuracy-per-token@category=noun": 2 / 3,
+            "validation/accuracy@category=verb": 0.0,
+            "validation/accuracy-per-token@category=verb": 0.0,
             "validation/accuracy@length=48": 1.0,
+            "validation/accuracy-per-token@length=48": 1.0,
         }
     )
-    assert [item.distance for item in module.contrasts] == [5, 5, 1, 9]
-    assert module.contrasts[0].right == pytest.approx(math.log(0.36))
-    assert module.contrasts[0].wrong == pytest.approx(math.log(0.1))
-    assert module.contrasts[0] == Contrast(5, "noun", module.contrasts[0].right, module.contrasts[0].wrong)
-    assert module.hypotheses == []
-    assert module.signature is None
+    kept = module.evaluation.contrasts
+    assert [item.distance for item in kept[""]] == [5, 5, 1, -1]
+    assert [item.distance for item in kept["length=48"]] == [9]
+    assert kept[""][0].right == pytest.approx(math.log(0.36))
+    assert kept[""][0].wrong == pytest.approx(math.log(0.1))
+    assert kept[""][3] == Contrast(-1, "noun", kept[""][3].right, kept[""][3].wrong, 3, 1)
+    assert module.evaluation.translations == {}
+    assert module.signatures == {}
 
 
 # ------------------------------------------------------------------------------------------------------------ training
@@ -514,7 +577,7 @@ def real_modules() -> Iterator[tuple[str, Callable[[], Module], Callable[[int], 
     def of(shape: TaskShape, architecture: Any) -> Callable[[], Module]:
         config = ModelConfig(architecture=architecture, d_model=12)
         optim = OptimConfig(steps=30, warmup=5, lr=0.02)
-        return lambda: make_module(build_model(config, shape, seed=0), optim, shape, words)
+        return lambda: make_module(build_model(config, shape, seed=0), optim, shape, words, GREEDY)
 
     for architecture in ("decoder", "lstm"):
         yield f"language model, {architecture}", of(NEXT_TOKEN, architecture), next_tokens
@@ -538,6 +601,17 @@ def test_training_lowers_the_loss(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", REAL)
+def test_a_batch_has_the_loss_in_training_that_it_has_in_validation(name: str) -> None:
+    """HB-13, without dropout."""
+    make, batch = REAL[name]
+    one = pairs(3, text=True) if batch is pairs else batch(3)
+    module, log = make(), Log()
+    expected = validate(module, [one])["validation/loss"]
+    fit(module, [one], callbacks=[log])
+    assert log.rows[0]["train/loss"] == pytest.approx(expected, rel=1e-5)
+
+
+@pytest.mark.parametrize("name", REAL)
 def test_no_state_is_carried_from_batch_to_batch(name: str) -> None:
     make, batch = REAL[name]
     module = make()
@@ -553,7 +627,7 @@ def test_no_state_is_carried_from_batch_to_batch(name: str) -> None:
 def test_a_trained_translator_translates(parts: dict[str, Any]) -> None:
     config = ModelConfig(d_model=32, n_layers=1, **parts)
     optim = OptimConfig(steps=250, warmup=20, lr=0.01, label_smoothing=0.1)
-    module = Translator(build_model(config, TRANSLATION, seed=0), optim, TRANSLATION, words)
+    module = Translator(build_model(config, TRANSLATION, seed=0), optim, TRANSLATION, words, GREEDY)
     held_out = [pairs(1000 + i, text=True) for i in range(4)]
     untrained = validate(module, held_out)
     made = fit(module, [pairs(i, size=24) for i in range(250)], held_out, log_every_n_steps=50)
@@ -561,10 +635,34 @@ def test_a_trained_translator_translates(parts: dict[str, Any]) -> None:
     assert untrained["validation/bleu"] < 5
     assert after["validation/bleu"] > 60
     assert after["validation/loss"] < 0.5 * untrained["validation/loss"]
-    expected = corpus_bleu(module.hypotheses, module.references)
-    assert expected is not None
-    assert after["validation/bleu"] == pytest.approx(expected.score)
-    assert validate(module, held_out) == after  # the sentences of one checkpoint score alike, during training and later
+    expected = corpus_bleu([t.hypothesis for t in translations(module)], [t.reference for t in translations(module)])
+    assert after["validation/bleu"] == pytest.approx(expected.value)
+    assert abs(after["validation/exposure-gap"]) < 10
+    assert validate(module, held_out) == after  # HB-05: one checkpoint scores alike, during training and later
+
+
+def test_the_exposure_gap_is_wide_where_the_target_leaks() -> None:
+    """Without a mask the decoder reads each token off its own input, which it does not have when it runs free."""
+    config = ModelConfig(architecture="encoder-decoder", d_model=32, n_layers=1, decoder_mask="none")
+    optim = OptimConfig(steps=120, warmup=20, lr=0.01)
+    module = Translator(build_model(config, TRANSLATION, seed=0), optim, TRANSLATION, words, GREEDY)
+    fit(module, [pairs(i, size=24) for i in range(120)])
+    values = validate(module, [pairs(1000 + i, text=True) for i in range(4)])
+    assert values["validation/exposure-gap"] > 40
+    assert values["validation/chrf-forced"] > 60
+
+
+def test_equal_sides_of_a_contrast_are_a_tie_however_they_are_padded() -> None:
+    """Real weights, in float32: the padding of one side moves the last digits of its log-probability."""
+    module = REAL["translator, encoder-decoder"][0]()
+    batch = pairs(5, size=40)
+    wrong = {name: F.pad(batch[name], (0, 17)) for name in ("target", "target_real")}
+    batch |= {"wrong": wrong["target"], "wrong_real": wrong["target_real"]}
+    batch |= {"wrong_targets": F.pad(batch["targets"], (0, 17), value=-100)}
+    batch |= {"distance": torch.full((40,), -1), "category": ["noun"] * 40}
+    values = validate(module, [batch])
+    assert values == {"validation/accuracy": 0.0, "validation/accuracy-per-token": 0.0}
+    assert module.evaluation.contrasts[""][0].right < -1
 
 
 def test_a_checkpoint_is_read_by_the_safe_loader_and_gives_the_same_module(tmp_path: Path) -> None:
@@ -616,7 +714,7 @@ def test_each_kind_of_task_has_its_module() -> None:
     kinds = {NEXT_TOKEN: LanguageModel, TAGGING: Tagger, TRANSLATION: Translator}
     assert {shape.kind for shape in kinds} == set(get_args(Kind))
     for shape, kind in kinds.items():
-        module = make_module(Weights(), OPTIM, shape, words)
+        module = make_module(Weights(), OPTIM, shape, words, GREEDY)
         assert type(module) is kind
         assert module.optim is OPTIM
         if isinstance(module, Translator):

@@ -28,12 +28,17 @@ def test_cosine_rises_to_the_peak_and_falls_to_zero() -> None:
     assert config.factor(31) == 0.0
 
 
+def test_linear_falls_to_zero_at_the_last_step() -> None:
+    config = OptimConfig(steps=30, warmup=10, schedule="linear")
+    assert [config.factor(step) for step in (5, 10, 15, 30, 31)] == [0.5, 1.0, 0.75, 0.0, 0.0]
+
+
 def test_constant_stays_at_the_peak() -> None:
     config = OptimConfig(steps=30, warmup=2, schedule="constant")
     assert [config.factor(step) for step in (1, 2, 3, 99)] == [0.5, 1.0, 1.0, 1.0]
 
 
-@pytest.mark.parametrize("schedule", ["cosine", "inverse-sqrt", "constant"])
+@pytest.mark.parametrize("schedule", ["cosine", "linear", "inverse-sqrt", "constant"])
 @pytest.mark.parametrize("warmup", [0, 1, 6, 7, 8])
 def test_rates_are_finite_at_every_step_whatever_the_warm_up(schedule: Any, warmup: int) -> None:
     config = OptimConfig(steps=7, warmup=warmup, schedule=schedule)
@@ -90,7 +95,7 @@ def test_a_schedule_resumes_with_the_rate_of_the_next_step() -> None:
         {"clip": None},
         {"label_smoothing": 1.0},
         {"label_smoothing": True},
-        {"schedule": "linear"},
+        {"schedule": "step"},
     ],
 )
 def test_a_wrong_value_is_refused_by_name(change: dict[str, Any]) -> None:

@@ -191,7 +191,7 @@ def test_selected_rows_go_on_as_if_alone() -> None:
     for config in configurations("lstm", translation=True):
         model = translator(config)
         _, state = model.step(target[:, 0], model.start(source, REAL))
-        logits, state = model.step(target[rows, 1], state.select(rows))
+        logits, state = model.step(target[rows, 1], state.sentences(rows).hypotheses(rows))
         logits, _ = model.step(target[rows, 2], state)
         expected = model(source, REAL, target, None)[rows, 2]
         torch.testing.assert_close(logits, expected, rtol=0, atol=1e-5)
@@ -216,6 +216,7 @@ def test_a_sentence_is_encoded_alike_alone_and_in_a_batch(architecture: Any, bot
 
 @torch.no_grad()
 def test_padding_changes_no_real_position() -> None:
+    """HB-13."""
     source, target = torch.randint(V, (B, S)), torch.randint(V, (B, T))
     for config in configurations("gru", translation=True):
         model = translator(config)
@@ -366,6 +367,7 @@ def test_dropout_stands_on_the_embeddings_between_the_layers_and_before_the_outp
 
 
 def test_training_and_evaluation_are_one_function() -> None:
+    """HB-13."""
     model = translator(config("lstm", cross_attention="dot"))
     batch = torch.randint(V, (B, S)), REAL, torch.randint(V, (B, T)), None
     training = model.train()(*batch)
@@ -400,5 +402,18 @@ def test_multiply_adds_are_those_that_torch_counts(architecture: Any, shape: Tas
                 model(torch.randint(V, (1, S)), None, torch.randint(V, (1, T)), None)
             else:
                 model(inputs_of(shape)[:1])
-        expected = 2 * forward_multiply_adds(config, shape, S if translation else 0, T)
-        assert counter.get_total_flops() == expected
+        n_source = S if translation else 0
+        assert counter.get_total_flops() == 2 * forward_multiply_adds(config, shape, n_source, T, n_source)
+
+
+@pytest.mark.parametrize("architecture", ARCHITECTURES)
+@torch.no_grad()
+def test_the_padding_that_a_packed_encoder_skips_is_not_counted(architecture: Any) -> None:
+    lengths = REAL.sum(1)
+    assert lengths.min() < lengths.max()
+    for config in configurations(architecture, translation=True):
+        model = build_model(config, TRANSLATION, seed=0).double()
+        with FlopCounterMode(display=False) as counter:
+            model(torch.randint(V, (B, S)), REAL, torch.randint(V, (B, T)), None)
+        of_a_sentence = forward_multiply_adds(config, TRANSLATION, S, T, float(lengths.double().mean()))
+        assert counter.get_total_flops() == pytest.approx(2 * B * of_a_sentence, rel=1e-12)

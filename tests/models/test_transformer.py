@@ -96,6 +96,7 @@ def test_gradients_reach_every_trainable_parameter(name: str) -> None:
 
 @pytest.mark.parametrize("name", VARIANTS)
 def test_training_and_evaluation_are_one_function(name: str) -> None:
+    """HB-13."""
     config = VARIANTS[name]
     model, arguments = built(config), batch(config.architecture)
     training = model.train()(*arguments)
@@ -109,7 +110,7 @@ def test_training_and_evaluation_are_one_function(name: str) -> None:
 @pytest.mark.parametrize("mode", ["training", "evaluation", "no gradient"])
 @pytest.mark.parametrize("name", VARIANTS)
 def test_padding_changes_no_real_position_and_keeps_the_length(name: str, mode: str) -> None:
-    """Sentences of three tokens, alone and padded to 5 and to 50: a fast path of its own would show in one mode."""
+    """HB-13. Three tokens, alone and padded to 5 and to 50: a fast path of its own would show in one mode."""
     config = VARIANTS[name]
     model = built(config).train(mode == "training")
     tokens = [part[:, :3] for part in batch(config.architecture) if part is not None]
@@ -125,6 +126,7 @@ def test_padding_changes_no_real_position_and_keeps_the_length(name: str, mode: 
 
 @pytest.mark.parametrize("architecture", SHAPES)
 def test_embeddings_of_padding_are_of_no_account(architecture: str) -> None:
+    """HB-13."""
     model = built(small(architecture)).eval()
     pad, arguments = V - 1, [part if part is None else part % (V - 1) for part in batch(architecture)]
     for i in range(0, len(arguments), 2):
@@ -487,7 +489,8 @@ def test_step_by_step_equals_the_full_pass(config: ModelConfig) -> None:
         )
         assert_close(logits, expected)
         if t == 3:  # go on with the rows exchanged
-            state, source, real, target, full = state.select(rows), source[rows], real[rows], target[rows], full[rows]
+            state = state.sentences(rows).hypotheses(rows)
+            source, real, target, full = source[rows], real[rows], target[rows], full[rows]
 
 
 @pytest.mark.parametrize("decoder_mask", MASKS)
@@ -499,11 +502,11 @@ def test_rows_of_a_state_can_be_dropped_and_repeated_from_the_start(cross_attent
     assert source is not None
     assert target is not None
     rows = torch.tensor([1, 1, 0])
-    state = model.start(source, None).select(rows)
+    state = model.start(source, None).sentences(rows).hypotheses(rows)
     for t in range(3):
         logits, state = model.step(target[rows, t], state)
         assert_close(logits, model(source, None, target[:, : t + 1], None)[rows, t])
-    logits, _ = model.step(target[:1, 3], state.select(torch.tensor([2])))
+    logits, _ = model.step(target[:1, 3], state.sentences(torch.tensor([2])).hypotheses(torch.tensor([2])))
     assert_close(logits, model(source, None, target[:, :4], None)[:1, 3])
 
 

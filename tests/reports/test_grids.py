@@ -5,7 +5,15 @@ from pathlib import Path
 from typing import Any
 
 from reports.experiment import Experiment
-from reports.grids import Grid, changes_grid, effects_grid, others_grid, settings_grid, variants_grid
+from reports.grids import (
+    Grid,
+    categories_grid,
+    changes_grid,
+    effects_grid,
+    others_grid,
+    settings_grid,
+    variants_grid,
+)
 from reports.rows import read_study
 from reports.table import make_tables
 
@@ -70,17 +78,59 @@ def test_every_effect_has_both_intervals_and_what_the_pairing_is_worth(quick: Pa
     assert all(row[5].text.lstrip("−").replace(".", "").isdigit() for row in grid.rows)
 
 
+def texts(grid: Grid | None) -> list[list[str]]:
+    assert grid is not None
+    return [[cell.text + (f" ({cell.note})" if cell.note else "") for cell in row] for row in grid.rows]
+
+
 def test_values_that_no_figure_shows_have_a_table(make: Maker) -> None:
     study = make(seeds=(0, 1))
-    study.experiment("e", {"x": {"model.norm": "none"}}, headline=["loss"])
+    study.experiment("e", {"x": {"model.norm": "none"}, "y": {"model.norm": "rms"}}, headline=["loss"])
     for seed in study.seeds:
-        values = [("test", "loss", "", 0.5), ("test", "perplexity", "", 1.5 + seed), ("test", "items", "", 9.0)]
-        values += [("test", "accuracy", "category=verb", 0.25), ("test", "accuracy", "distance=2", 0.5)]
+        values = [("test", "loss", "", 0.5), ("test", "rank", "", 3.0), ("test", "items", "", 9.0)]
+        values += [("test", "chrf", "domain=web", 5.0 + seed), ("test", "chrf", "", 40.0)]
+        values += [("test", "perplexity", "", 1.5 + seed), ("test", "accuracy", "distance=2", 0.5)]
+        values += [("test", "accuracy", "category=verb", 0.25)]
         study.run("e", "base", seed, values)
+        diverged = {"status": "diverged", "reason": "not finite"} if seed else {}
+        study.run("e", "x", seed, [("test", "loss", "", 9.0)] if seed else values, **diverged)
     grid = others_grid(experiment(study.write(), "e"))
     assert grid is not None
-    assert grid.columns == ["Variant", "Perplexity", "Accuracy category=verb"]
-    assert [[cell.text for cell in row] for row in grid.rows] == [["base", "2.00", "0.250"], ["x", "–", "–"]]
+    assert grid.columns == ["Variant", "Perplexity", "chrF", "Rank", "chrF domain=web"]
+    assert texts(grid) == [
+        ["base", "2.00", "40.0", "3", "5.5"],
+        ["x", "1.50 (n = 1)", "40.0 (n = 1)", "3 (n = 1)", "5.0 (n = 1)"],
+        ["y", "–", "–", "–", "–"],
+    ]
+
+
+def test_accuracy_by_category_has_a_column_for_each_variant(make: Maker) -> None:
+    """A category may look like a number; by token only where it prints otherwise."""
+    study = make(seeds=(0, 1))
+    study.experiment("e", {"x": {"model.norm": "none"}}, headline=["accuracy"])
+    for variant, won in (("base", 0.75), ("x", 0.5)):
+        for seed in study.seeds[: 1 + (variant == "base")]:
+            values = [("test", "accuracy", "", won), ("test", "accuracy-per-token", "", won)]
+            for category, by_token in (("nicht", 0.25 * seed), ("97", won)):
+                values += [("test", "accuracy", f"category={category}", won)]
+                values += [("test", "accuracy-per-token", f"category={category}", by_token)]
+            study.run("e", variant, seed, [*values, ("test", "items", "category=nicht", 2561.0)])
+    study.run("e", "x", 1, [("test", "accuracy", "", 0.5)], status="diverged", reason="not finite")
+    found = experiment(study.write(), "e")
+    grid = categories_grid(found)
+    assert grid is not None
+    assert grid.columns == ["Category", "Test items", "base", "x"]
+    assert texts(grid) == [
+        ["nicht", "2561", "0.750 (0.125 per token)", "0.500 (n = 1, 0.000 per token)"],
+        ["97", "–", "0.750", "0.500 (n = 1)"],
+    ]
+    others = others_grid(found)
+    assert others is not None
+    assert others.columns == ["Variant", "Accuracy per token"]
+
+
+def test_without_categories_there_is_no_table_of_them(quick: Path) -> None:
+    assert categories_grid(experiment(quick, "german")) is None
 
 
 def test_changes_show_the_bases_value_and_what_follows(make: Maker) -> None:

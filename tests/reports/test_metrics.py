@@ -2,7 +2,7 @@
 
 import pytest
 
-from reports.metrics import LONG_RANGE, METRICS, facts, number, signed
+from reports.metrics import LONG_RANGE, METRICS, facts, number, place, signed
 
 
 def test_every_headline_metric_says_which_way_is_better() -> None:
@@ -16,6 +16,18 @@ def test_every_headline_metric_says_which_way_is_better() -> None:
     assert all(entry.name for entry in METRICS.values())
 
 
+def test_secondary_scores_of_translations_say_which_way_is_better() -> None:
+    better = {"bleu-lower": 1, "chrf": 1, "chrf-forced": 1, "accuracy-per-token": 1, "empty": -1}
+    neither = {"length-ratio": 0, "exposure-gap": 0}
+    assert {name: facts(name).better for name in better | neither} == better | neither
+    assert all(name in METRICS for name in better | neither)
+
+
+def test_metrics_have_an_order_with_unknown_ones_last() -> None:
+    names = ["rank", "chrf", "loss", "bleu-lower", "bleu"]
+    assert sorted(names, key=place) == ["loss", "bleu", "bleu-lower", "chrf", "rank"]
+
+
 def test_an_unknown_metric_goes_by_its_own_name_and_has_no_better_side() -> None:
     assert (facts("gradient_norm").name, facts("gradient_norm").better) == ("Gradient norm", 0)
     assert facts("_").name == "_"
@@ -27,6 +39,7 @@ def test_an_unknown_metric_goes_by_its_own_name_and_has_no_better_side() -> None
         (0.0834, "loss", "0.083"),
         (-0.0001, "loss", "0.000"),
         (-2.5, "bleu", "−2.5"),
+        (0.9166, "length-ratio", "0.917"),
         (1.2e-5, "gradient_norm", "1.2e−05"),
         (0.0, "gradient_norm", "0"),
     ],

@@ -184,7 +184,7 @@ def test_hostile_names_are_shown_as_they_are_and_every_run_is_accounted_for(make
     assert "2 of 2, 1 diverged" in page.text
     assert "Runs come from different commits" in page.text
     assert "a checkout with changes that no commit holds" in page.text
-    assert "bleu was computed in different ways" in page.text
+    assert "BLEU: computed in different ways" in page.text
     assert "feedface-dirty (1 run)" in page.text
 
 
@@ -293,6 +293,26 @@ def test_one_seed_has_no_interval_and_twenty_variants_all_their_rows(make: Maker
     labels = [word for word in page.words if re.fullmatch(r"h\d+", word)]
     assert labels[:20] == [f"h{n}" for n in range(1, 21)]
     assert "interval of" not in page.text[: page.text.index("Variants")]
+
+
+def test_secondary_scores_and_categories_have_tables_and_signatures_but_no_figures(make: Maker) -> None:
+    study = make(seeds=(0, 1))
+    study.experiment("e", {"x": {"model.decoder_mask": "none"}}, headline=["bleu"])
+    signatures = {"bleu": "case:mixed|tok:13a", "bleu-lower": "case:lc|tok:13a", "chrf": "nc:6|nw:0"}
+    for variant, seed in (("base", 0), ("base", 1), ("x", 0)):
+        secondary = [("test", name, "", 31.5 + seed) for name in ("chrf", "exposure-gap", "bleu-lower")]
+        by_name = [("test", "accuracy", "category=noun", 0.75), ("test", "accuracy", "category=verb", 0.5)]
+        values = [("test", "bleu", "", 30.0 + seed), *secondary, *by_name]
+        study.run("e", variant, seed, values, signatures=signatures)
+    study.run("e", "x", 1, [("test", "bleu", "", 0.0)], status="diverged", reason="not finite", signatures={})
+    page = Page(build(study.write()))
+    assert page.count("figure") == 1
+    assert "Variant BLEU, lower case chrF Exposure gap base 32.0 32.0 32.0 x 31.5 n = 1" in page.text
+    assert "Only runs that completed have these values." in page.text
+    assert "tens of points show that the target leaks" in page.text
+    assert "Accuracy by category Category Test items base x noun – 0.750 0.750 n = 1 verb" in page.text
+    for name, signature in {"BLEU": "bleu", "BLEU, lower case": "bleu-lower", "chrF": "chrf"}.items():
+        assert f"{name} {signatures[signature]}" in page.text
 
 
 def test_a_study_of_measurements_says_what_it_measured(make: Maker) -> None:

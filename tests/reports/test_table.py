@@ -20,6 +20,7 @@ from reports.table import (
     reported_values,
     variant_order,
     with_axis,
+    with_category,
 )
 
 Maker = Callable[..., Any]
@@ -203,11 +204,14 @@ def test_order_is_that_of_the_plan_and_by_number_where_one_setting_varies() -> N
 
 
 def test_coordinates_are_taken_apart_only_where_they_are_numbers() -> None:
-    rows = pd.DataFrame({"coordinate": ["", "distance=8", "category=verb", "layer=0.5"], "value": [1.0, 2.0, 3.0, 4.0]})
+    coordinates = ["", "distance=8", "category=verb", "layer=0.5", "category=97", "category=a=b"]
+    rows = pd.DataFrame({"coordinate": coordinates, "value": range(6)})
     found = with_axis(rows)
     assert list(found["axis"]) == ["distance", "layer"]
     assert list(found["at"]) == [8.0, 0.5]
+    assert list(with_category(rows)["category"]) == ["verb", "97", "a=b"]
     assert with_axis(rows[:0]).empty
+    assert with_category(rows[:0]).empty
 
 
 def test_curves_are_of_the_validation_set_and_an_unreadable_file_costs_only_its_own(make: Maker) -> None:

@@ -5,15 +5,18 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from reports.metrics import LONG_RANGE
+from reports.metrics import LONG_RANGE, METRICS
 from reports.statistics import paired_effect
 from reports.wording import (
+    OTHERS,
+    categories_caption,
     effect_note,
     effects_caption,
     headline,
     interval,
     long_range_note,
     other_headlines,
+    others_caption,
     quantity,
     ratio,
     seeds_note,
@@ -132,3 +135,20 @@ def test_quantities(value: float | None, text: str) -> None:
 )
 def test_costs_against_the_base(value: float, base: float | None, text: str) -> None:
     assert ratio(value, base) == text
+
+
+def test_the_caption_of_other_values_explains_what_is_there() -> None:
+    plain = others_caption(["loss", "chrf", "exposure-gap"], diverged=False)
+    assert plain.startswith("Means over seeds. Exposure gap: ")
+    assert "Perplexity" not in plain
+    assert "Only runs that completed" in others_caption(["loss"], diverged=True)
+    assert others_caption(["rank"], diverged=False) == "Means over seeds."
+
+
+def test_every_metric_explained_is_known() -> None:
+    assert set(OTHERS) <= set(METRICS)
+
+
+def test_the_caption_of_categories_speaks_of_tokens_where_they_matter() -> None:
+    assert "per token" in categories_caption(by_token=True)
+    assert "per token" not in categories_caption(by_token=False)
