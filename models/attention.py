@@ -20,6 +20,13 @@ if TYPE_CHECKING:
     from models.config import ModelConfig
 
 
+BLOCK = 16
+"""Keys come in multiples of this while a translation is written: other sizes are half as fast."""
+
+FEW = 8
+"""Queries up to which the plain product is faster than the fused call, where no gradient is wanted."""
+
+
 class Attention(nn.Module):
     """Base of the kinds of attention: an entry needs `weights`, and may have a faster `forward`."""
 
@@ -64,7 +71,8 @@ class Softmax(Attention):
     """softmax(scale q k^T) v (Vaswani et al. 2017, arXiv:1706.03762, eq. 1)."""
 
     def forward(self, q: Tensor, k: Tensor, v: Tensor, mask: Mask) -> Tensor:
-        if mask.kept is not None:  # the fused call cannot drop weights after its softmax
+        few = q.shape[-2] <= FEW and not torch.is_grad_enabled()
+        if few or mask.kept is not None:  # the fused call cannot drop weights after its softmax
             return self.weights(q, k, mask) @ v
         return F.scaled_dot_product_attention(
             q, k, v, attn_mask=mask.fused, is_causal=mask.is_triangle, scale=self.scale
@@ -191,27 +199,50 @@ def split(x: Tensor, n_heads: int) -> Tensor:
 
 @dataclass
 class Cache:
-    """Keys and values (B, H, T, K) of the positions that one layer has read so far; empty at first."""
+    """Keys and values (B, H, T, K) of the positions that one layer has read so far; empty at first.
+
+    After the first call they have room for more, a multiple of BLOCK, and new ones are written in place: of two copies
+    of a cache that are both extended the later overwrites what the earlier one has added.
+    """
 
     keys: Tensor | None = None
     values: Tensor | None = None
+    length: int = 0
+    """Number of positions read; what stands behind them is of no meaning."""
 
-    @property
-    def length(self) -> int:
-        return 0 if self.keys is None else self.keys.shape[2]
+    def room(self, n_new: int) -> int:
+        """How many keys `extend` will give for so many new positions."""
+        return n_new if self.keys is None else max(self.keys.shape[2], whole_blocks(self.length + n_new))
 
     def extend(self, keys: Tensor, values: Tensor) -> tuple[Tensor, Tensor]:
-        """Append those of new positions, and give all."""
-        if self.keys is not None and self.values is not None:
-            keys, values = torch.cat((self.keys, keys), dim=2), torch.cat((self.values, values), dim=2)
-        self.keys, self.values = keys, values
-        return keys, values
+        """Append those of new positions, and give all, with the room behind them."""
+        start, room = self.length, self.room(keys.shape[2])
+        self.length += keys.shape[2]
+        if self.keys is None or self.values is None:
+            self.keys, self.values = keys, values
+        else:
+            self.keys = write(self.keys, start, keys, room)
+            self.values = write(self.values, start, values, room)
+        return self.keys, self.values
 
     def select(self, rows: Tensor) -> "Cache":
         """The batch rows `rows` (N,)."""
         if self.keys is None or self.values is None:
             return Cache()
-        return Cache(self.keys.index_select(0, rows), self.values.index_select(0, rows))
+        return Cache(self.keys.index_select(0, rows), self.values.index_select(0, rows), self.length)
+
+
+def whole_blocks(n: int) -> int:
+    """`n` or the next multiple of BLOCK."""
+    return -(-n // BLOCK) * BLOCK
+
+
+def write(old: Tensor, start: int, new: Tensor, room: int) -> Tensor:
+    """`old` (B, H, T, K) with `new` (B, H, n, K) from position `start` on, made `room` long where it is shorter."""
+    if old.shape[2] < room:
+        old = F.pad(old, (0, 0, 0, room - old.shape[2]))
+    old[:, :, start : start + new.shape[2]] = new
+    return old
 
 
 class MultiHeadAttention(nn.Module):

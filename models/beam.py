@@ -13,7 +13,7 @@ from models.decoding import Decodable, Hypothesis, StateT, within
 from models.top import largest
 
 
-@torch.no_grad()
+@torch.inference_mode()
 def beam_search(
     model: Decodable[StateT],
     source: Tensor,

@@ -10,7 +10,7 @@ from models.decoding import SHRINK, Decodable, StateT, within
 from models.top import largest
 
 
-@torch.no_grad()
+@torch.inference_mode()
 def greedy(
     model: Decodable[StateT], source: Tensor, source_real: Tensor | None, start: int, end: int, max_length: Tensor
 ) -> list[list[int]]:

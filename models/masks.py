@@ -10,6 +10,7 @@ from functools import cached_property
 from typing import ClassVar
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor
 
 from models.positions import Position
@@ -42,6 +43,17 @@ class Mask:
         if self.bias is None or self.allowed is None:
             return self.allowed if self.bias is None else self.bias
         return torch.where(self.allowed, self.bias, -torch.inf)
+
+    def widen(self, n_keys: int, room: int, device: torch.device) -> "Mask":
+        """The same for `room` keys, of which those behind the first `n_keys` are hidden."""
+        if room == n_keys:
+            return self
+        padding = (0, room - n_keys)
+        allowed = (
+            torch.arange(room, device=device)[None] < n_keys if self.allowed is None else F.pad(self.allowed, padding)
+        )
+        bias, kept = (part if part is None else F.pad(part, padding) for part in (self.bias, self.kept))
+        return Mask(allowed, bias, kept)
 
     def hide(self, scores: Tensor) -> Tensor:
         """Add the bias, and put hidden keys out of reach. The lowest finite number keeps a row without keys finite."""

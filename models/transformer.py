@@ -9,9 +9,10 @@ from dataclasses import dataclass, replace
 from typing import Self
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor, nn
 
-from models.attention import ATTENTIONS, Cache, CrossAttention, SelfAttention
+from models.attention import ATTENTIONS, Cache, CrossAttention, SelfAttention, whole_blocks
 from models.config import ModelConfig, TaskShape, ties_embeddings
 from models.embeddings import Embedding, output_layer
 from models.feed_forwards import FEED_FORWARDS
@@ -98,9 +99,20 @@ class Memory:
     layers: list[tuple[Tensor, ...]]
     """Keys and values (B, H, S, K) of each layer."""
 
+    def in_whole_blocks(self) -> Self:
+        """With hidden keys behind the others, to be read many times."""
+        if not any(self.layers):
+            return self
+        n_keys = self.layers[0][0].shape[2]
+        room = whole_blocks(n_keys)
+        layers = [tuple(F.pad(part, (0, 0, 0, room - n_keys)) for part in layer) for layer in self.layers]
+        return type(self)(self.mask.widen(n_keys, room, self.layers[0][0].device), layers)
+
     def select(self, rows: Tensor) -> Self:
         """The sentences `rows` (N,)."""
-        allowed = None if self.mask.allowed is None else self.mask.allowed[rows]
+        allowed = self.mask.allowed
+        if allowed is not None and allowed.dim() == 4:  # one for each sentence
+            allowed = allowed[rows]
         return type(self)(Mask(allowed), [tuple(part.index_select(0, rows) for part in layer) for layer in self.layers])
 
 
@@ -152,6 +164,7 @@ class Stack(nn.Module):
         """Embeddings x (B, T, D), which continue the positions in `caches`, -> (B, T, D). `real` (B, T)."""
         start, length = caches[0].length, x.shape[1]
         mask = self.mask(length, start + length, real, self.position, x.device)
+        mask = mask.widen(start + length, caches[0].room(length), x.device)
         x = self.dropout(self.position.embed(x, start))
         for layer, cache, source in zip(self.layers, caches, memory.layers, strict=True):
             x = layer(x, real, mask, self.position, cache, memory.mask, source)
@@ -311,7 +324,7 @@ class TransformerTranslator(nn.Module):
     def start(self, source: Tensor, source_real: Tensor | None) -> CachedState | PrefixState:
         """The state before the first target token, for source (B, S)."""
         check_real(source_real, source)
-        return self.state.begin(self.encoder(source, source_real, self.decoder), source)
+        return self.state.begin(self.encoder(source, source_real, self.decoder).in_whole_blocks(), source)
 
     def step(self, tokens: Tensor, state: CachedState | PrefixState) -> tuple[Tensor, CachedState | PrefixState]:
         """Take the newest tokens (B,); logits (B, V) of those after them, and the state that holds them."""

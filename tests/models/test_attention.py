@@ -10,6 +10,7 @@ from torch import Tensor, nn
 
 from models.attention import (
     ATTENTIONS,
+    BLOCK,
     Cache,
     CrossAttention,
     Heads,
@@ -350,10 +351,34 @@ def test_a_cache_grows_by_what_is_read_and_its_rows_can_be_chosen(kind: str) -> 
     assert cache.length == 2
     rows = torch.tensor([2, 0])
     chosen = cache.select(rows)
-    y = attention(x[rows, 2:], rule_mask("causal", T - 2, T), no_position(), chosen)
+    mask = rule_mask("causal", T - 2, T).widen(T, chosen.room(T - 2), x.device)
+    y = attention(x[rows, 2:], mask, no_position(), chosen)
     torch.testing.assert_close(y, whole[rows, 2:])
     assert (cache.length, chosen.length) == (2, T)
     assert Cache().select(rows).length == 0
+
+
+def test_a_cache_has_room_in_whole_blocks_once_it_is_written_to_step_by_step() -> None:
+    cache, made = Cache(), torch.randn(B, H, 2 * BLOCK + 3, K)
+    rooms = []
+    for t in range(2 * BLOCK + 3):
+        rooms.append(cache.room(1))
+        keys, values = cache.extend(made[:, :, t : t + 1], -made[:, :, t : t + 1])
+        assert keys.shape[2] == values.shape[2] == rooms[-1]
+        assert torch.equal(keys[:, :, : t + 1], made[:, :, : t + 1])
+        assert torch.equal(values[:, :, : t + 1], -made[:, :, : t + 1])
+    assert rooms == [1] + [BLOCK] * (BLOCK - 1) + [2 * BLOCK] * BLOCK + [3 * BLOCK] * 3
+
+
+def test_a_copy_that_is_extended_leaves_the_cache_as_it_was() -> None:
+    made, cache = torch.randn(B, H, 3, K), Cache()
+    cache.extend(made[:, :, :1], made[:, :, :1])
+    cache.extend(made[:, :, 1:2], made[:, :, 1:2])
+    copy = replace(cache)
+    copy.extend(made[:, :, 2:], made[:, :, 2:])
+    assert (cache.length, copy.length) == (2, 3)
+    assert cache.keys is not None
+    assert torch.equal(cache.keys[:, :, :2], made[:, :, :2])
 
 
 def test_attention_maps_are_recorded_inside_the_block_alone() -> None:

@@ -107,3 +107,19 @@ def test_no_mask_hides_nothing_but_padding() -> None:
     allowed = NoMask(None)(T, T, padding(5, 3), no_position(), CPU).allowed
     assert allowed is not None
     assert torch.equal(allowed, padding(5, 3)[:, None, None, :])
+
+
+def test_a_widened_mask_hides_what_is_behind_and_changes_nothing_else() -> None:
+    bias = torch.randn(2, 3, 5)
+    real = torch.tensor([[True] * 5, [True, True, False, False, False]])
+    allowed = torch.ones(3, 5, dtype=torch.bool).tril()
+    masks = [Mask(), Mask(allowed), Mask(real[:, None, None]), Mask(None, bias), Mask(allowed, bias, kept=allowed)]
+    scores = torch.randn(2, 2, 3, 5)
+    for mask in [*masks, rule_mask("causal", 3, 5)]:
+        wide = mask.widen(5, 8, CPU)
+        padded = torch.cat((scores, torch.full((2, 2, 3, 3), 1e6)), dim=-1)
+        narrow_weights = mask.cut(mask.hide(scores).softmax(-1))
+        weights = wide.cut(wide.hide(padded).softmax(-1))
+        torch.testing.assert_close(weights[..., :5], narrow_weights)
+        assert not weights[..., 5:].any()
+        assert mask.widen(5, 5, CPU) is mask
