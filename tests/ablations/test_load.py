@@ -1,5 +1,6 @@
 """From YAML to a checked study."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -8,7 +9,8 @@ import yaml
 
 from ablations.listing import SHIPPED
 from ablations.load import load_study, make_study
-from models.config import ConfigError
+from models.config import RECURRENT, ConfigError, TaskShape
+from models.size import parameter_count
 
 SHIPPED_NAMES = sorted(path.stem for path in SHIPPED.glob("*.yaml"))
 
@@ -224,14 +226,47 @@ def write_corpus(folder: Path, text: str) -> None:
             (folder / f"{name}.{language}").write_text(f"{text}\n", encoding="utf-8")
 
 
+def write_news(root: Path) -> None:
+    for year in (2008, 2009, 2015, 2017, 2018, 2019, 2020):
+        for language in ("en", "de"):
+            write_line(root / f"wmt_newstest/newstest{year}.{language}", f"{language} {year}")
+    write_line(root / "tatoeba_deu_eng/deu.txt", "Hi.\tHallo!")
+    write_line(root / "libreoffice_help/help.en-de.tsv", "page\tid\tclass\tOpen it.\tÖffnen.")
+    for side in ("src.en", "tgt.correct.de", "tgt.incorrect.de"):
+        write_line(root / "distil_lingeval/nicht" / side, side)
+
+
+def write_line(path: Path, line: str) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(f"{line}\n", encoding="utf-8")
+
+
 @pytest.mark.parametrize("name", SHIPPED_NAMES)
 def test_every_shipped_study_is_sound(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     write_corpus(tmp_path / "multi30k", "ein satz")
+    write_news(tmp_path)
     monkeypatch.setenv("ABLATIONS_DATA", str(tmp_path))
     study = load_study(name)
     assert study.name == name
     assert study.description
     assert all(experiment.variants for experiment in study.experiments)
+
+
+def test_recurrent_nets_of_the_budgets_have_the_size_of_the_base(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The rule: everything else equal, the d_hidden whose parameters come closest to the base's."""
+    write_corpus(tmp_path / "multi30k", "ein satz")
+    monkeypatch.setenv("ABLATIONS_DATA", str(tmp_path))
+    shape = TaskShape(kind="translation", input_sizes=(4000,), output_size=4000, shared_vocabulary=True, start=1, end=2)
+    variants = load_study("multi30k-budgets").experiments[0].variants
+    wanted = parameter_count(variants["base"].model, shape)
+    recurrent = [settings.model for settings in variants.values() if settings.model.architecture in RECURRENT]
+    assert len(recurrent) == 2
+    for model in recurrent:
+        sizes = {width: parameter_count(replace(model, d_hidden=width), shape) for width in range(100, 260)}
+        assert model.d_hidden == min(sizes, key=lambda width: abs(sizes[width] - wanted))
+        assert sizes[model.d_hidden] == pytest.approx(wanted, rel=0.01)
 
 
 def test_quick_is_what_the_demo_promises() -> None:
