@@ -43,6 +43,7 @@ def linear(x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     """x weight^T + bias: x (..., I), weight (O, I), bias (O,) -> (..., O)."""
     if not HAS_ONEDNN or not _suits(x, weight):
         return F.linear(x, weight, bias)
+    x = x.contiguous()
     if not torch.is_grad_enabled():
         return _product(x, weight, bias)
     return _Linear.apply(x, weight, bias)  # type: ignore[no-untyped-call]
@@ -62,7 +63,6 @@ def _product(x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
 class _Linear(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, x: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
-        x = x.contiguous()
         ctx.save_for_backward(x, weight)
         return _product(x, weight, bias)
 

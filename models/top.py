@@ -17,6 +17,7 @@ def largest(values: Tensor, number: int) -> tuple[Tensor, Tensor]:
 
     They lie in the `number` groups with the largest maxima, so that only those are put in order.
     """
+    values = values.contiguous()
     n, size = values.shape
     width = group_width(size)
     n_groups = size // width

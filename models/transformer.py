@@ -319,7 +319,7 @@ class TransformerTranslator(nn.Module):
         check_real(source_real, source)
         check_real(target_real, target)
         memory = self.encoder(source, source_real, self.decoder)
-        return self._decode(target, target_real, self.decoder.new_caches(), memory)
+        return self.head(self.decoder(self.embedding(target), target_real, self.decoder.new_caches(), memory))
 
     def start(self, source: Tensor, source_real: Tensor | None) -> CachedState | PrefixState:
         """The state before the first target token, for source (B, S)."""
@@ -329,10 +329,8 @@ class TransformerTranslator(nn.Module):
     def step(self, tokens: Tensor, state: CachedState | PrefixState) -> tuple[Tensor, CachedState | PrefixState]:
         """Take the newest tokens (B,); logits (B, V) of those after them, and the state that holds them."""
         inputs, state = state.extend(tokens)
-        return self._decode(inputs, None, state.caches, state.memory)[:, -1], state
-
-    def _decode(self, target: Tensor, real: Tensor | None, caches: list[Cache], memory: Memory) -> Tensor:
-        return self.head(self.decoder(self.embedding(target), real, caches, memory))
+        outputs = self.decoder(self.embedding(inputs), None, state.caches, state.memory)
+        return self.head(outputs[:, -1]), state
 
 
 def check_real(real: Tensor | None, tokens: Tensor) -> None:

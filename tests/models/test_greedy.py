@@ -110,10 +110,12 @@ CONFIGS = {
 }
 
 
+@pytest.mark.parametrize("size_of_vocabulary", [V, 388])
 @pytest.mark.parametrize("name", CONFIGS)
-def test_a_translation_does_not_depend_on_its_neighbours(name: str) -> None:
+def test_a_translation_does_not_depend_on_its_neighbours(name: str, size_of_vocabulary: int) -> None:
     """Ten sentences in batches of 1, 3 and 10 against an argmax over the full pass of each alone."""
-    shape = TaskShape(kind="translation", input_sizes=(V,), output_size=V, shared_vocabulary=True, start=START, end=END)
+    n = size_of_vocabulary
+    shape = TaskShape(kind="translation", input_sizes=(n,), output_size=n, shared_vocabulary=True, start=START, end=END)
     model = build_model(CONFIGS[name], shape, seed=5).eval()
     with torch.no_grad():
         for parameter in model.parameters():
@@ -122,7 +124,7 @@ def test_a_translation_does_not_depend_on_its_neighbours(name: str) -> None:
     source = torch.randint(3, V, (10, 9), generator=generator)
     real = torch.arange(9) < torch.randint(1, 10, (10,), generator=generator)[:, None]
     expected = [alone(model, source[i : i + 1, : int(real[i].sum())]) for i in range(10)]
-    assert len({len(sentence) for sentence in expected}) > 2
+    assert len({tuple(sentence) for sentence in expected}) > 2 or name == "transformer, no source"
     for size in (1, 3, 10):
         given: list[list[int]] = []
         for part, part_real in zip(source.split(size), real.split(size), strict=True):  # type: ignore[no-untyped-call]

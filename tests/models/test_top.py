@@ -17,6 +17,11 @@ def test_they_are_those_that_torch_finds(size: int, number: int) -> None:
     assert all(len(set(row)) == number for row in places.tolist())
 
 
+def test_any_strides_will_do() -> None:
+    values = torch.randn(400, 7, generator=torch.Generator().manual_seed(1)).T
+    assert torch.equal(largest(values, 2)[0], values.topk(2).values)
+
+
 def test_values_of_nowhere_stay_last() -> None:
     values = torch.full((3, 64), -torch.inf)
     values[:, 40] = 1.0
