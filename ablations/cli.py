@@ -234,7 +234,10 @@ def report(options: argparse.Namespace) -> int:
 def translate(options: argparse.Namespace) -> int:
     """`ablations translate`"""
     from ablations.find import find_run
+    from reports.rows import RowsError
 
+    if sys.stdin is None or sys.stdout is None:
+        raise RowsError("standard input and output: must be open")
     try:
         folder = find_run(options.run, options.runs)
         from ablations.translate import translate_stream

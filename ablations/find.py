@@ -1,6 +1,7 @@
 """RUN on the command line: the folder of a run, or the beginning of a run's id. Imports no torch."""
 
-from collections.abc import Iterable
+import os
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from reports.rows import RowsError, read_run
@@ -43,14 +44,22 @@ def has_weights(folder: Path) -> bool:
 def _runs(root: Path) -> dict[str, list[Path]]:
     """Folders of the runs below `root`, by id."""
     runs: dict[str, list[Path]] = {}
-    for path in sorted(root.rglob("run.json")):
+    for folder in sorted(_run_folders(root)):
         try:
-            run = read_run(path.parent)
+            run = read_run(folder)
         except RowsError:
             continue
         if run is not None:
-            runs.setdefault(str(run["id"]), []).append(path.parent)
+            runs.setdefault(str(run["id"]), []).append(folder)
     return runs
+
+
+def _run_folders(root: Path) -> Iterator[Path]:
+    """Folders with a run.json; neither hidden ones (caches) nor those within a run are looked into."""
+    for folder, below, files in os.walk(root):
+        if "run.json" in files:
+            yield Path(folder)
+        below[:] = [] if "run.json" in files else [name for name in below if not name.startswith(".")]
 
 
 def _named(folders: Iterable[Path]) -> str:

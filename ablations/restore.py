@@ -48,7 +48,7 @@ def restore(folder: Path) -> Trained:
     if file is None:
         raise RowsError(f"{folder}: no run.json, so not the folder of a run")
     settings = _settings(file, folder / "run.json")
-    weights = _weights(file, settings, folder / WEIGHTS)
+    weights = _weights(file, settings, folder)
     data = _data(file, settings, folder)
     model = build_model(settings.model, task_shape(data), file["seed"])
     try:
@@ -77,18 +77,22 @@ def _settings(file: RunFile, path: Path) -> Settings:
     )
 
 
-def _weights(file: RunFile, settings: Settings, path: Path) -> dict[str, Tensor]:
-    """The model's parameters from a checkpoint."""
+def _weights(file: RunFile, settings: Settings, folder: Path) -> dict[str, Tensor]:
+    """The model's parameters from a run's checkpoint."""
+    path = folder / WEIGHTS
     if not path.is_file():
-        raise ConfigError(f"run {file['id']}: no weights in {path.parent}; {_remedy(file, settings)}")
+        raise ConfigError(f"run {file['id']}: no weights in {path.parent}; {_remedy(file, settings, folder)}")
     try:
         state = torch.load(path, map_location="cpu", weights_only=True)["state_dict"]
     except (RuntimeError, OSError, EOFError, KeyError, TypeError, pickle.UnpicklingError) as error:
         raise ConfigError(f"{path}: cannot be read, or is not a whole checkpoint") from error
-    return {name.removeprefix(PREFIX): value for name, value in state.items() if name.startswith(PREFIX)}
+    weights = {name.removeprefix(PREFIX): value for name, value in state.items() if name.startswith(PREFIX)}
+    if not all(value.isfinite().all() for value in weights.values()):
+        raise ConfigError(f"{path}: weights that are no numbers; the run diverged")
+    return weights
 
 
-def _remedy(file: RunFile, settings: Settings) -> str:
+def _remedy(file: RunFile, settings: Settings, folder: Path) -> str:
     """How to get the weights of a run that has none."""
     if not settings.train.steps:
         return "it trains nothing (train.steps=0)"
@@ -96,7 +100,9 @@ def _remedy(file: RunFile, settings: Settings) -> str:
         return "it has not got as far as a validation with a finite loss"
     if file["study"] == SINGLE:
         return "train it again with --train.keep_checkpoints true --redo"
-    return f"train again: ablations run {file['study']} --set train.keep_checkpoints=true --redo"
+    study = folder.parents[2] / "study.yaml" if len(folder.parents) > 2 else Path()
+    name = study if study.is_file() else file["study"]  # with all that was overridden
+    return f"train again: ablations run {name} --set train.keep_checkpoints=true --redo"
 
 
 def _data(file: RunFile, settings: Settings, folder: Path) -> TaskData[Any]:

@@ -100,7 +100,7 @@ def _fit_and_test(run: Run, folder: Path, data: TaskData[Any], model: nn.Module,
             keep_subwords(data, folder / "checkpoints")
         trainer.test(module, datamodule=data, ckpt_path="best", weights_only=True, verbose=False)
     finally:
-        if not run.settings.train.keep_checkpoints:
+        if not (run.settings.train.keep_checkpoints and values.values):  # lightning keeps weights of NaN as the best
             shutil.rmtree(folder / "checkpoints", ignore_errors=True)
     tested = {name: float(value) for name, value in trainer.callback_metrics.items() if name.startswith("test/")}
     if not math.isfinite(tested["test/loss"]):

@@ -185,7 +185,7 @@ def text_lines(sentence: Sentence, found: Sequence[Candidate], *, ranked: bool, 
 def json_line(sentence: Sentence, found: Sequence[Candidate]) -> str:
     """One object: line, source, translations."""
     content = {"line": sentence.line, "source": sentence.text, "translations": [asdict(one) for one in found]}
-    return json.dumps(content, ensure_ascii=False)
+    return json.dumps(content, ensure_ascii=False, allow_nan=False)
 
 
 def _number(value: float | None) -> str:

@@ -21,7 +21,7 @@ from datamodules.errors import DataError
 from datamodules.parallel import Contrast
 from datamodules.parallel_text import find, read_aligned, read_text, split_lines
 
-LONGEST_DISTANCE = 16_383  # the metrics have a place for each distance up to here
+LONGEST_DISTANCE = 16_383  # as for the distances of other tasks
 
 
 def read_contrasts(path: Path, languages: Sequence[str]) -> list[Contrast]:
@@ -47,6 +47,9 @@ def read_contrasts(path: Path, languages: Sequence[str]) -> list[Contrast]:
             raise DataError(f"{path}: a contrastive set must be a folder, .tsv or .json")
     if not found:
         raise DataError(f"{path}: no contrastive item")
+    for number, item in enumerate(found, start=1):
+        if not (item.source and item.right and item.wrong):
+            raise DataError(f"{path}: item {number} of category {item.category!r}: a side is empty; leave the item out")
     return found
 
 
@@ -108,6 +111,6 @@ def _distance(value: Any, where: str) -> int:
     """A distance as an integer; nothing, and NO_DISTANCE itself, are NO_DISTANCE."""
     if value in ("", None, NO_DISTANCE, str(NO_DISTANCE)):
         return NO_DISTANCE
-    if re.fullmatch(r"\d+", str(value)) and int(value) <= LONGEST_DISTANCE:
+    if re.fullmatch(r"[0-9]+", str(value)) and int(value) <= LONGEST_DISTANCE:
         return int(value)
     raise DataError(f"{where}: distance={value!r}: must be an integer from 0 to {LONGEST_DISTANCE}, or nothing")

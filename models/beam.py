@@ -85,12 +85,12 @@ def grow(beams: Beams, logits: Tensor, end: int, beam: int) -> tuple[Beams, Tens
     log-probability (N, K) of the old ones with an end, -inf where that is not among the best next steps.
     """
     n, k = beams.log_p.shape
-    step = logits.log_softmax(-1)
+    step = logits.log_softmax(-1, dtype=torch.promote_types(logits.dtype, torch.float32))
     ended = beams.log_p + step[:, end].view(n, k)
     step[:, end] = -torch.inf
     top, ids = largest(step, min(beam, step.shape[1] - 1))
     longer = (beams.log_p[:, :, None] + top.view(n, k, -1)).flatten(1)  # log-probability of every candidate
-    goes_on = beams.on_greedy_path & (longer[:, 0] >= ended[:, 0])
+    goes_on = beams.on_greedy_path & (longer[:, 0] > ended[:, 0])
     chosen = first_if(goes_on, longer).topk(min(beam, longer.shape[1])).indices
     slots = chosen // ids.shape[1]
     tokens = torch.cat((rows_of(beams.tokens, slots), ids.view(n, -1).gather(1, chosen)[:, :, None]), dim=2)

@@ -14,6 +14,10 @@ SHRINK = 0.75
 """Ended sentences are dropped once the share of running ones is no greater: copying must pay for itself."""
 
 
+HIGHEST_PENALTY = 10
+"""Far above what is of use: lengths to this power are still numbers."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class DecodeConfig:
     """How a translation is searched for, in validation and test alike. Raises ConfigError on a value out of range."""
@@ -26,8 +30,8 @@ class DecodeConfig:
     def __post_init__(self) -> None:
         check_count("beam", self.beam)
         object.__setattr__(self, "length_penalty", checked_number("length_penalty", self.length_penalty))
-        if self.length_penalty < 0:
-            raise ConfigError(f"length_penalty={self.length_penalty!r}: must be 0 or more")
+        if not 0 <= self.length_penalty <= HIGHEST_PENALTY:
+            raise ConfigError(f"length_penalty={self.length_penalty!r}: must be from 0 to {HIGHEST_PENALTY}")
         default = DecodeConfig.length_penalty
         if self.beam == 1 and self.length_penalty != default:
             raise ConfigError(
@@ -77,7 +81,10 @@ class Decodable(Protocol[StateT]):
         ...
 
     def step(self, tokens: Tensor, state: StateT) -> tuple[Tensor, StateT]:
-        """Takes the newest tokens (N K,); gives the logits (N K, V) of the ones after them."""
+        """Takes the newest tokens (N K,); gives the logits (N K, V) of the ones after them.
+
+        Of several successors of one state only the newest may be stepped further: it may lie where the others lay.
+        """
         ...
 
 

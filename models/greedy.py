@@ -32,7 +32,8 @@ def greedy(
             state = state.sentences(index).hypotheses(index)
             tokens, rows = tokens[index], [rows[i] for i in keep]
         logits, state = model.step(tokens, state)
-        tokens = largest(logits, 1)[1].squeeze(1)
+        top, tokens = (part.squeeze(1) for part in largest(logits, 1))
+        tokens = tokens.masked_fill(logits[:, end] >= top, end)  # the end wins a tie, as in beam search
         for row, token in zip(rows, tokens.tolist(), strict=True):
             if running[row] and token != end:
                 outputs[row].append(token)

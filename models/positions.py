@@ -74,7 +74,7 @@ class Sinusoidal(Position):
     def embed(self, x: Tensor, start: int) -> Tensor:
         angle = angles(start, x.shape[1], x.shape[2], x)
         table = torch.stack((angle.sin(), angle.cos()), dim=-1).flatten(1)  # an odd width drops the last cosine
-        return x + table[:, : x.shape[2]]
+        return x + table[:, : x.shape[2]].to(x.dtype)
 
 
 class Learned(Position):

@@ -247,7 +247,7 @@ class CachedState:
         return cls(memory, [Cache() for _ in memory.layers])
 
     def extend(self, tokens: Tensor) -> tuple[Tensor, Self]:
-        """What the decoder must read (B, 1), and the state that is to take it in; this one stays as it is."""
+        """What the decoder must read (B, 1), and the state that is to take it in, in the place of other successors."""
         return tokens[:, None], replace(self, caches=[replace(cache) for cache in self.caches])
 
     def sentences(self, rows: Tensor) -> Self:
@@ -327,7 +327,10 @@ class TransformerTranslator(nn.Module):
         return self.state.begin(self.encoder(source, source_real, self.decoder).in_whole_blocks(), source)
 
     def step(self, tokens: Tensor, state: CachedState | PrefixState) -> tuple[Tensor, CachedState | PrefixState]:
-        """Take the newest tokens (B,); logits (B, V) of those after them, and the state that holds them."""
+        """Take the newest tokens (B,); logits (B, V) of those after them, and the state that holds them.
+
+        Of several successors of one state only the newest may be stepped further.
+        """
         inputs, state = state.extend(tokens)
         outputs = self.decoder(self.embedding(inputs), None, state.caches, state.memory)
         return self.head(outputs[:, -1]), state

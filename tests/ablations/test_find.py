@@ -33,6 +33,13 @@ def test_a_run_is_found_by_folder_id_and_beginning_of_the_id(tmp_path: Path) -> 
     assert find_run(str(folder), tmp_path / "nowhere") == folder
 
 
+def test_hidden_folders_and_those_within_a_run_are_not_looked_into(tmp_path: Path) -> None:
+    folder = make(tmp_path, "1a2b3c4d")
+    make(tmp_path / ".cache", "1a3b3c4d")
+    make(folder / "outputs", "1a4b3c4d")
+    assert find_run("1a", tmp_path) == folder
+
+
 def test_a_beginning_of_several_ids_is_refused_by_name(tmp_path: Path) -> None:
     folders = [make(tmp_path, f"1a2b3c4{digit}") for digit in range(SHOWN + 2)]
     with pytest.raises(RowsError, match=f"run '1a': {SHOWN + 2} ids begin so: ") as caught:

@@ -85,6 +85,30 @@ def test_a_run_without_weights_says_how_to_get_them(
         restore(tmp_path)
 
 
+def test_weights_that_are_no_numbers_are_refused(folder: Path, tmp_path: Path) -> None:
+    copied(folder, tmp_path)
+    state = torch.load(tmp_path / WEIGHTS, weights_only=True)
+    next(iter(state["state_dict"].values())).view(-1)[0] = torch.nan
+    torch.save(state, tmp_path / WEIGHTS)
+    with pytest.raises(ConfigError, match="weights that are no numbers; the run diverged"):
+        restore(tmp_path)
+
+
+def test_the_remedy_names_the_study_with_its_overrides(folder: Path, tmp_path: Path) -> None:
+    place = tmp_path / "mine/german/base/seed-0"
+    place.mkdir(parents=True)
+    copied(folder, place)
+    (place / WEIGHTS).unlink()
+    (tmp_path / "mine/study.yaml").write_text("name: mine")
+    file = read_run(folder)
+    assert file is not None
+    config = copy.deepcopy(file["config"])
+    config["train"]["keep_checkpoints"] = False
+    change(place, config=config, study="mine")
+    with pytest.raises(ConfigError, match=r"ablations run \S*mine/study.yaml --set train.keep_checkpoints=true --redo"):
+        restore(place)
+
+
 def test_files_that_do_not_belong_together_are_one_line(folder: Path, tmp_path: Path) -> None:
     with pytest.raises(RowsError, match=r"no run\.json"):
         restore(tmp_path)

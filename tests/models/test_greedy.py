@@ -113,7 +113,7 @@ CONFIGS = {
 @pytest.mark.parametrize("size_of_vocabulary", [V, 388])
 @pytest.mark.parametrize("name", CONFIGS)
 def test_a_translation_does_not_depend_on_its_neighbours(name: str, size_of_vocabulary: int) -> None:
-    """Ten sentences in batches of 1, 3 and 10 against an argmax over the full pass of each alone."""
+    """HB-23. Ten sentences in batches of 1, 3 and 10 against an argmax over the full pass of each alone."""
     n = size_of_vocabulary
     shape = TaskShape(kind="translation", input_sizes=(n,), output_size=n, shared_vocabulary=True, start=START, end=END)
     model = build_model(CONFIGS[name], shape, seed=5).eval()

@@ -82,6 +82,18 @@ def test_much_work_goes_to_onednn_and_little_does_not() -> None:
     assert names[511] != "_LinearBackward"
 
 
+def test_a_bias_may_have_strides() -> None:
+    x, weight, bias = torch.randn(64, 512), torch.randn(200, 512), torch.randn(400)[::2]
+    with torch.no_grad():
+        close(linear(x, weight, bias), F.linear(x, weight, bias))
+
+
+def test_what_does_not_fit_is_refused_as_by_torch() -> None:
+    with pytest.raises(RuntimeError, match="shapes cannot be multiplied"):
+        linear(torch.randn(640, 64), torch.randn(37, 65))
+    close(linear(torch.randn(64), weight := torch.randn(20_000, 64)) * 0, torch.zeros(len(weight)))
+
+
 def test_strange_strides_are_as_fast_as_others() -> None:
     """oneDNN falls back on a loop a hundred times slower for some: the gradient of a sum, every other column."""
     wide, weight = torch.randn(700, 256), torch.randn(512, 128, requires_grad=True)

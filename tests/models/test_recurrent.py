@@ -201,6 +201,7 @@ def test_selected_rows_go_on_as_if_alone() -> None:
 @pytest.mark.parametrize("both_ways", [True, False])
 @torch.no_grad()
 def test_a_sentence_is_encoded_alike_alone_and_in_a_batch(architecture: Any, both_ways: bool) -> None:
+    """HB-22."""
     model = translator(config(architecture, bidirectional=both_ways))
     source = torch.randint(V, (B, S + 2))
     real = torch.arange(S + 2) < torch.tensor([3, 5, 1])[:, None]
@@ -231,6 +232,7 @@ def test_padding_changes_no_real_position() -> None:
 
 
 def test_a_sentence_without_tokens_is_refused() -> None:
+    """HB-22."""
     model = translator(config("gru"))
     real = torch.arange(S) < torch.tensor([5, 0, 1])[:, None]
     with pytest.raises(ValueError, match="sentence 1 of the batch has no token"):

@@ -482,7 +482,8 @@ def test_step_by_step_equals_the_full_pass(config: ModelConfig) -> None:
     assert isinstance(state, CachedState) is (config.decoder_mask == "causal")
     for t in range(T):
         before, (logits, state) = state, model.step(target[:, t], state)
-        again, _ = model.step(target[:, t], before)
+        model.step((target[:, t] + 1) % V, before)
+        again, state = model.step(target[:, t], before)
         assert torch.equal(again, logits), "a step leaves its state as it was"
         expected = (
             full[:, t] if config.decoder_mask == "causal" else model(source, real, target[:, : t + 1], None)[:, t]
@@ -508,6 +509,26 @@ def test_rows_of_a_state_can_be_dropped_and_repeated_from_the_start(cross_attent
         assert_close(logits, model(source, None, target[:, : t + 1], None)[rows, t])
     logits, _ = model.step(target[:1, 3], state.sentences(torch.tensor([2])).hypotheses(torch.tensor([2])))
     assert_close(logits, model(source, None, target[:, :4], None)[:1, 3])
+
+
+@pytest.mark.parametrize("decoder_mask", ["none", "after-softmax"])
+def test_caches_would_be_wrong_for_decoders_that_leak(decoder_mask: str) -> None:
+    """Why the prefix is read anew: with kept keys and values the third token's logits are others."""
+    model, (source, _, target, _) = (
+        built(small("encoder-decoder", decoder_mask=decoder_mask)).eval(),
+        batch("encoder-decoder"),
+    )
+    assert isinstance(model, TransformerTranslator)
+    assert source is not None
+    assert target is not None
+    logits = {}
+    for kind in (CachedState, PrefixState):
+        model.state = kind
+        state = model.start(source, None)
+        for t in range(3):
+            logits[kind], state = model.step(target[:, t], state)
+    assert_close(logits[PrefixState], model(source, None, target[:, :3], None)[:, 2])
+    assert (logits[CachedState] - logits[PrefixState]).abs().max() > 1e-3
 
 
 def test_only_decoders_without_leaks_keep_caches() -> None:
