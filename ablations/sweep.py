@@ -69,8 +69,10 @@ def _say_other_code(done: Iterable[Run], root: Path) -> None:
 def _check(runs: Iterable[Run]) -> None:
     """Look at model and data of each variant before anything is written."""
     variants = {(run.experiment, run.variant): run.settings for run in runs}
-    for _ in with_data(variants.values()):
-        pass
+    notes = {note: None for _, data in with_data(variants.values()) for note in data.notes}  # each once, in order
+    for note in notes:
+        if note.startswith("warning:"):
+            _say(note)
 
 
 def _train(missing: list[Run], planned: int, root: Path, workers: int) -> list[Outcome]:

@@ -73,7 +73,8 @@ def _read(name: str, languages: tuple[str, str], split: Split, locate: Callable[
         return read_hub(data_set, config, part or split, languages)
     if table := TABLE.fullmatch(name):
         path = locate(table[1])
-        return read_columns(find(path.parent, path.name), _columns(table[2]))
+        columns, exactly = _columns(table[2]), 2 if table[2] is None else None
+        return read_columns(find(path.parent, path.name), columns, exactly)
     path = locate(name)
     return read_aligned(*find_pair(path.parent, path.name, *languages))
 

@@ -101,16 +101,19 @@ def read_aligned(first: Path, *others: Path) -> list[list[str]]:
     return sides
 
 
-def read_columns(path: Path, columns: tuple[int, ...]) -> list[list[str]]:
+def read_columns(path: Path, columns: tuple[int, ...], exactly: int | None = None) -> list[list[str]]:
     """Columns (counted from 1) of a file with tabs between them, no header and no quotation; outer blanks are dropped.
 
     Raises:
-        DataError: as read_text; if a line has too few columns (with the line's number), or a column has no text.
+        DataError: as read_text; if a line has too few columns or, where it is given, not `exactly` so many (with the
+            line's number), or a column has no text.
     """
     rows = [line.split("\t") for line in split_lines(read_text(path))]
     for number, row in enumerate(rows, start=1):
         if len(row) < max(columns):
             raise DataError(f"{path}:{number}: columns={len(row)} (by tabs): must be at least {max(columns)}")
+        if exactly not in (None, len(row)):
+            raise DataError(f"{path}:{number}: columns={len(row)} (by tabs): say which, as in {path.name}:1:2")
     sides = [[row[column - 1].strip() for row in rows] for column in columns]
     for column, side in zip(columns, sides, strict=True):
         if not any(side):

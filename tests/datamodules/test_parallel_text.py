@@ -88,6 +88,9 @@ def test_columns_of_a_table(tmp_path: Path, name: str) -> None:
     with pytest.raises(DataError) as caught:
         read_columns(path, (1, 4))
     assert _message(caught) == f"{path}: column 1 has no text"
+    with pytest.raises(DataError) as caught:  # two of four are not guessed
+        read_columns(path, (1, 2), exactly=2)
+    assert _message(caught) == f"{path}:1: columns=4 (by tabs): say which, as in {name}:1:2"
 
 
 @pytest.mark.parametrize(("line", "count"), [(b"zwei", 1), (b"", 1), (b"a\tb", 2)])
