@@ -215,16 +215,21 @@ def test_a_sentence_is_encoded_alike_alone_and_in_a_batch(architecture: Any, bot
             torch.testing.assert_close(part[:, row], part_alone[:, 0], rtol=0, atol=1e-6)
 
 
+@pytest.mark.parametrize("mode", ["training", "evaluation"])
+@pytest.mark.parametrize("architecture", ARCHITECTURES)
 @torch.no_grad()
-def test_padding_changes_no_real_position() -> None:
+def test_padding_changes_no_real_position(architecture: Any, mode: str) -> None:
     """HB-13."""
     source, target = torch.randint(V, (B, S)), torch.randint(V, (B, T))
-    for config in configurations("gru", translation=True):
-        model = translator(config)
+    for config in configurations(architecture, translation=True):
+        model = translator(config).train(mode == "training")
         expected = model(source, REAL, target, None)
         noise = torch.where(REAL, source, (source + 5) % V)
         torch.testing.assert_close(model(noise, REAL, target, None), expected, rtol=0, atol=0)
-        padded = [torch.cat((source, torch.randint(V, (B, 9))), 1), torch.cat((REAL, torch.zeros(B, 9).bool()), 1)]
+        padded = [
+            torch.cat((source, torch.randint(V, (B, 50 - S))), 1),
+            torch.cat((REAL, torch.zeros(B, 50 - S).bool()), 1),
+        ]
         torch.testing.assert_close(model(*padded, target, None), expected, rtol=0, atol=1e-6)
         later = torch.cat((target, torch.randint(V, (B, 2))), 1)
         target_real = (torch.arange(T + 2) < T).expand(B, -1)

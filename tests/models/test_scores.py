@@ -147,3 +147,25 @@ def test_the_counts_of_chrf_are_its_n_grams_of_characters() -> None:
 def test_other_columns_of_a_row_are_passed_over() -> None:
     rows = [row | {"source": 7} for row in sentence_counts("bleu", CAT, CAT_REFERENCES)]
     assert math.isclose(score_of_counts("bleu", rows), corpus_bleu(CAT, CAT_REFERENCES).value)
+
+
+def test_the_library_of_record_decides_what_others_decide_differently() -> None:
+    """HB-04: two references equally near in length, in either order; a perfect translation of two words."""
+    references = ["the cat is on the mat today", "a cat mat"]
+    for first, second in (references, references[::-1]):
+        assert BLEU(force=True).corpus_score(["the cat is on mat"], [[first], [second]]).score == pytest.approx(
+            70.71, abs=5e-3
+        )
+    plaza = "Zhongjian Plaza"
+    assert corpus_score("bleu", [plaza], [plaza]).value == 0.0
+    assert BLEU(effective_order=True).sentence_score(plaza, [plaza]).score == pytest.approx(100.0)
+    assert "eff:no" in corpus_score("bleu", [plaza], [plaza]).signature
+
+
+def test_marks_of_subwords_would_change_the_score() -> None:
+    """HB-05: joined 64.32, as the vocabularies of datamodules give it back; 64.96 if the marks stayed."""
+    hypothesis, reference = "he@@ llo wor@@ ld how are you to@@ day", "he@@ llo wor@@ ld how are you this mor@@ ning"
+    plain = BLEU(tokenize="none", force=True)
+    joined = [text.replace("@@ ", "") for text in (hypothesis, reference)]
+    assert plain.corpus_score([joined[0]], [[joined[1]]]).score == pytest.approx(64.32, abs=5e-3)
+    assert plain.corpus_score([hypothesis], [[reference]]).score == pytest.approx(64.96, abs=5e-3)
