@@ -20,7 +20,7 @@ from datamodules.batching import pad
 from datamodules.errors import DataError
 from datamodules.parallel import ParallelData
 from datamodules.vocabulary import END, PAD, START, UNKNOWN, Vocabulary
-from models.attention import attention_maps
+from models.attention import attention_maps, watched
 from models.config import RECURRENT, ConfigError
 from models.decoding import Decodable
 from models.recurrent_attention import Attention as RecurrentAttention
@@ -141,16 +141,8 @@ def recurrent_maps(model: nn.Module) -> Iterator[dict[str, list[Tensor]]]:
         states, (keys, _, mask) = inputs
         maps.setdefault(name, []).append(masked_softmax(module.scores(states, keys), mask))
 
-    handles = [
-        module.register_forward_hook(lambda module, inputs, _, name=name: record(module, inputs, name))
-        for name, module in model.named_modules()
-        if isinstance(module, RecurrentAttention)
-    ]
-    try:
+    with watched(model, RecurrentAttention, record):
         yield maps
-    finally:
-        for handle in handles:
-            handle.remove()
 
 
 def _place(run: Trained, name: str) -> tuple[int, int]:

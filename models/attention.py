@@ -3,10 +3,10 @@
 B batch, T length, S source length, Tq queries, Tk keys, D width, H heads, K head width, N selected rows.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import torch
 import torch.nn.functional as F
@@ -342,15 +342,20 @@ def attention_maps(model: nn.Module) -> Iterator[dict[str, Tensor]]:
         q, k, v, mask = inputs
         maps[name] = kind.weights(q, k, mask).expand(*v.shape[:2], -1, -1)
 
+    with watched(model, Attention, lambda kind, inputs, name: record(kind, inputs, name.removesuffix(".kind"))):
+        yield maps
+
+
+@contextmanager
+def watched(model: nn.Module, kind: type[nn.Module], record: Callable[[Any, Any, str], None]) -> Iterator[None]:
+    """Inside the block, every call of a module of this kind ends in record(module, its inputs, its name)."""
     handles = [
-        module.register_forward_hook(
-            lambda kind, inputs, _, name=name: record(kind, inputs, name.removesuffix(".kind"))
-        )
+        module.register_forward_hook(lambda module, inputs, _, name=name: record(module, inputs, name))
         for name, module in model.named_modules()
-        if isinstance(module, Attention)
+        if isinstance(module, kind)
     ]
     try:
-        yield maps
+        yield
     finally:
         for handle in handles:
             handle.remove()

@@ -10,10 +10,6 @@ from torch import Tensor
 
 from models.config import ConfigError, check_count, checked_number
 
-SHRINK = 0.75
-"""Ended sentences are dropped once the share of running ones is no greater: copying must pay for itself."""
-
-
 HIGHEST_PENALTY = 10
 """Far above what is of use: lengths to this power are still numbers."""
 

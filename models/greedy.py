@@ -6,8 +6,11 @@ Shapes: B batch, S source length.
 import torch
 from torch import Tensor
 
-from models.decoding import SHRINK, Decodable, StateT, within
+from models.decoding import Decodable, StateT, within
 from models.top import largest
+
+SHRINK = 0.75
+"""Ended sentences are dropped once the share of running ones is no greater: copying must pay for itself."""
 
 
 @torch.inference_mode()
