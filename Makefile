@@ -7,10 +7,10 @@ STAMP := $(VENV)/.installed
 WORKERS ?= 2
 export OMP_NUM_THREADS ?= 1
 
-.PHONY: help install demo test check format clean
+.PHONY: help install demo test test-slow check format clean
 
 help: ## say what there is
-	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
 
 install: $(STAMP) ## set up .venv with the tested versions (quick when nothing has changed)
 
@@ -24,7 +24,10 @@ demo: install ## train the quick study on two cores and print the path of its re
 	$(BIN)/ablations run quick
 
 test: install ## run the tests
-	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal
+	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal -m "not slow"
+
+test-slow: install ## run the tests that take minutes: kills, full disks, clusters
+	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal -m slow
 
 check: install ## lint, format and type check
 	$(BIN)/ruff check .

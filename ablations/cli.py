@@ -9,11 +9,13 @@ import os
 import signal
 import sys
 from collections.abc import Callable, Sequence
+from dataclasses import fields
 from importlib.metadata import version
 from io import BufferedReader
 from pathlib import Path
 from typing import Any, NoReturn, cast
 
+CLEANED = ("weights", "checkpoints", "foreign", "leftovers", "report")  # kinds of ablations.clean
 USER_ERRORS = ("ConfigError", "DataError", "RowsError")  # by name: importing the first two imports torch
 
 
@@ -69,19 +71,35 @@ def _parser() -> Parser:
     _json(command)
     command.add_argument("--markdown", action="store_true", help="components as a page for the docs")
 
-    command = _add(commands, "plan", plan, "the runs of a study, their size, and what is done already; trains nothing")
+    command = _add(commands, "plan", plan, "the runs of a study, and how long what is missing will take")
     _study(command)
+    command.epilog = "Seconds are those of runs that are done, else of two training steps timed here for each shape."
+    command.add_argument("--devices", default="auto", metavar="D", help="as of `run`: auto, cpu, cpu:2, cuda, cuda:0,2")
+    command.add_argument("--per-device", type=_positive, default=1, metavar="K", help="runs at a time on each device")
     _json(command)
 
     command = _add(commands, "run", run, "train what is missing of a study, then report")
     _study(command)
-    command.add_argument("--workers", type=_positive, metavar="N", help="runs at a time (default: one for each core)")
+    command.add_argument("--devices", default="auto", metavar="D", help="auto, cpu, cpu:2, cuda or cuda:0,2")
+    command.add_argument("--per-device", type=_positive, default=1, metavar="K", help="runs at a time on each (1)")
+    command.add_argument("--executor", choices=["local", "ray"], default="local", help="this machine, or a cluster")
+    command.add_argument("--shard", type=_shard, default=(1, 1), metavar="I/N", help="only part I of N (SLURM arrays)")
+    command.add_argument("--retries", type=_natural, default=1, metavar="N", help="further tries of a failed run (1)")
+    command.add_argument("--timeout", type=_seconds, metavar="S", help="seconds that a run may take")
     command.add_argument("--redo", action="store_true", help="train again what is done already")
 
     _add(commands, "train", lambda _: 0, "train one run from flags (ablations train --help documents every field)")
 
-    command = _add(commands, "status", status, "the runs of a study by state")
+    command = _add(commands, "status", status, "the runs of a study by state, and how far those at work are")
     _folder(command)
+    _json(command)
+
+    command = _add(commands, "clean", clean, "what of a study takes disk; removes nothing unless told")
+    _folder(command)
+    command.epilog = "Nothing of a run that is running is ever removed, and no result of a run that the plan names."
+    command.add_argument(
+        "--remove", type=_kinds, action="extend", default=[], metavar="KIND[,KIND]", help=", ".join([*CLEANED, "all"])
+    )
     _json(command)
 
     command = _add(commands, "report", report, "write the report of a study from what is there")
@@ -159,6 +177,37 @@ def _positive(text: str) -> int:
     return int(text)
 
 
+def _natural(text: str) -> int:
+    if not text.isdigit():
+        raise argparse.ArgumentTypeError(f"{text!r}: give a whole number, 0 or more")
+    return int(text)
+
+
+def _seconds(text: str) -> float:
+    try:
+        seconds = float(text)
+    except ValueError:
+        seconds = 0.0
+    if not 0 < seconds < float("inf"):
+        raise argparse.ArgumentTypeError(f"{text!r}: give seconds, above 0")
+    return seconds
+
+
+def _shard(text: str) -> tuple[int, int]:
+    index, _, count = text.partition("/")
+    if not (index.isdigit() and count.isdigit() and 1 <= int(index) <= int(count)):
+        raise argparse.ArgumentTypeError(f"{text!r}: give I/N with I from 1 to N, such as 3/8")
+    return int(index), int(count)
+
+
+def _kinds(text: str) -> list[str]:
+    kinds = list(CLEANED) if text == "all" else text.split(",")
+    for kind in kinds:
+        if kind not in CLEANED:
+            raise argparse.ArgumentTypeError(f"{kind!r}: choose from {', '.join([*CLEANED, 'all'])}")
+    return kinds
+
+
 def list_(options: argparse.Namespace) -> int:
     """`ablations list`"""
     from ablations import listing
@@ -181,25 +230,28 @@ def list_(options: argparse.Namespace) -> int:
 
 def plan(options: argparse.Namespace) -> int:
     """`ablations plan`"""
+    from ablations.devices import cores_available, parse_devices, visible_gpus
     from ablations.load import load_study
     from ablations.preview import preview, show
 
+    devices = parse_devices(options.devices, visible_gpus(), cores_available())
     study = load_study(options.study, options.set, options.seeds)
-    entries = preview(study, options.output / study.folder)
+    entries = preview(study, options.output / study.folder, devices[0].kind)
     if options.json:
         print(json.dumps(entries, indent=2, ensure_ascii=False))
     else:
-        show(study, entries)
+        show(study, entries, len(devices) * options.per_device)
     return 0
 
 
 def run(options: argparse.Namespace) -> int:
     """`ablations run`"""
     from ablations.load import load_study
-    from ablations.sweep import sweep
+    from ablations.sweep import Options, sweep
 
     study = load_study(options.study, options.set, options.seeds)
-    return sweep(study, options.output / study.folder, workers=options.workers, redo=options.redo)
+    chosen = {field.name: getattr(options, field.name) for field in fields(Options)}
+    return sweep(study, options.output / study.folder, Options(**chosen))
 
 
 def train(arguments: Sequence[str]) -> int:
@@ -215,6 +267,15 @@ def status(options: argparse.Namespace) -> int:
 
     found = states(_study_folder(options))
     print(json.dumps(found, indent=2)) if options.json else show(found)
+    return 0
+
+
+def clean(options: argparse.Namespace) -> int:
+    """`ablations clean`"""
+    from ablations.clean import clean, show
+
+    found = clean(_study_folder(options), options.remove)
+    print(json.dumps(found, indent=2, ensure_ascii=False)) if options.json else show(found, options.remove)
     return 0
 
 

@@ -8,6 +8,8 @@ from reports.rows import RowsError, read_run
 
 WEIGHTS = Path("checkpoints/best.ckpt")
 """Where the weights lie in a run's folder, if they were kept."""
+SINGLE = "train"
+"""Name of the study that holds the runs of `ablations train`."""
 SHOWN = 5
 """Candidates that a refusal names."""
 

@@ -1,80 +1,141 @@
-"""`ablations plan`: what a study would train, how large it is and what is done already. Trains nothing."""
+"""`ablations plan`: the runs of a study, their size, what is done and how long the rest takes. Trains nothing."""
 
-from collections.abc import Sequence
+import heapq
+import time
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from statistics import fmean
+from typing import Any, Literal
 
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from ablations.callbacks import batch_flops
+from ablations.calibrate import Calibration, predicted_flops, shape_key
 from ablations.checks import with_data
 from ablations.listing import Entries
-from ablations.runner import is_final
-from ablations.study import Settings, Study
+from ablations.pace import duration
+from ablations.study import Run, Settings, Study
 from ablations.train import task_shape
 from datamodules.base import TaskData
 from models.size import parameter_count
-from reports.rows import read_result
+from reports.rows import final_results
+
+Variant = tuple[str, str]
+"""Experiment and variant."""
 
 
-def preview(study: Study, root: Path) -> Entries:
-    """Every run: what it is, its size, what it will cost and whether it is done. Reads the data.
+def preview(study: Study, root: Path, kind: Literal["cpu", "cuda"] = "cpu") -> Entries:
+    """Every run: what it is, its size, whether it is done, and what it takes (on a device of a kind). Reads the data.
 
-    Raises ConfigError or DataError as training would.
+    `predicted_seconds` are the mean of the variant's runs that are done (basis `measured`), else made from steps timed
+    here (`calibrated`). Raises ConfigError or DataError as training would.
     """
-    variants = {(run.experiment, run.variant): run.settings for run in study.runs()}
-    sizes = {key: _size(*made) for key, made in zip(variants, with_data(variants.values()), strict=True)}
+    runs = study.runs()
+    done = {run: result["cost"].get("wall_seconds") for run, result in final_results(root).items()}
+    variants = _variants(runs, done, kind)
     return [
         {
             "experiment": run.experiment,
             "variant": run.variant,
             "seed": run.seed,
             "id": run.id,
-            **sizes[run.experiment, run.variant],
-            "done": is_final(root / run.folder),
-            "seconds": _seconds(root / run.folder),
+            **variants[run.experiment, run.variant],
+            "done": run.id in done,
+            "seconds": done.get(run.id),
             "folder": run.folder,
         }
-        for run in study.runs()
+        for run in runs
     ]
 
 
+def _variants(
+    runs: Sequence[Run], done: Mapping[str, float | None], kind: Literal["cpu", "cuda"]
+) -> dict[Variant, dict[str, Any]]:
+    """What the runs of each variant have in common: devices, size, and what one of them takes."""
+    settings = {(run.experiment, run.variant): run.settings for run in runs}
+    prepared = dict(zip(settings, _prepared(settings.values()), strict=True))
+    measured = _measured(runs, done)
+    unknown = {(run.experiment, run.variant) for run in runs if run.id not in done} - measured.keys()
+    calibration = Calibration(kind, len({shape_key(settings[v], prepared[v][0]) for v in unknown}))
+    found = {}
+    for variant, (data, setup) in prepared.items():
+        takes, basis = measured.get(variant), "measured" if variant in measured else None
+        if variant in unknown:
+            takes, basis = setup + calibration.seconds(settings[variant], data), "calibrated"
+        found[variant] = {**_size(settings[variant], data), "predicted_seconds": takes, "basis": basis}
+    return found
+
+
+def _measured(runs: Iterable[Run], done: Mapping[str, float | None]) -> dict[Variant, float]:
+    """Mean seconds of the runs of a variant that are done."""
+    seconds: dict[Variant, list[float]] = {}
+    for run in runs:
+        if taken := done.get(run.id):
+            seconds.setdefault((run.experiment, run.variant), []).append(taken)
+    return {variant: fmean(taken) for variant, taken in seconds.items()}
+
+
+def _prepared(settings: Iterable[Settings]) -> Iterator[tuple[TaskData[Any], float]]:
+    """The data of each of the settings, and the seconds that setting them up took."""
+    took: dict[int, float] = {}
+    began = time.process_time()  # other processes do not add to it
+    for _, data in with_data(settings):
+        yield data, took.setdefault(id(data), time.process_time() - began)  # at once, if not for the first time
+        began = time.process_time()
+
+
 def _size(settings: Settings, data: TaskData[Any]) -> dict[str, Any]:
-    """Parameters, and operations predicted from the first batch."""
-    shape = task_shape(data)
-    flops = settings.train.steps * batch_flops(settings.model, shape, data.training_batch(0))
-    return {"parameters": parameter_count(settings.model, shape), "predicted_flops": flops}
+    return {
+        "devices": settings.train.devices,
+        "parameters": parameter_count(settings.model, task_shape(data)),
+        "predicted_flops": predicted_flops(settings, data),
+    }
 
 
-def _seconds(folder: Path) -> float | None:
-    result = read_result(folder) if is_final(folder) else None
-    return result["cost"].get("wall_seconds") if result else None
-
-
-def show(study: Study, entries: Entries) -> None:
-    """Print a line for each variant, and what is left to do."""
+def show(study: Study, entries: Entries, places: int) -> None:
+    """Print a line for each variant, and what is left to do with `places` runs at a time."""
     table = Table(title=study.name, title_justify="left")
-    for column in ("experiment", "variant", "parameters", "FLOPs a run", "done"):
-        table.add_column(column, overflow="fold")
-    variants: dict[tuple[str, str], Entries] = {}
+    for column in ("experiment", "variant", "parameters", "FLOPs a run", "s a run", "done"):
+        table.add_column(column, overflow="fold", justify="left" if column in ("experiment", "variant") else "right")
+    variants: dict[Variant, Entries] = {}
     for entry in entries:
         variants.setdefault((entry["experiment"], entry["variant"]), []).append(entry)
     for (experiment, variant), runs in variants.items():
-        size = (f"{runs[0]['parameters']:,}", f"{runs[0]['predicted_flops']:.2e}")
+        size = (f"{runs[0]['parameters']:,}", f"{runs[0]['predicted_flops']:.2e}", _takes(runs[0]))
         table.add_row(escape(experiment), escape(variant), *size, f"{sum(run['done'] for run in runs)}/{len(runs)}")
     console = Console()
     console.print(table)
-    left = [entry for entry in entries if not entry["done"]]
-    console.print(f"{len(left)} of {len(entries)} runs to train{_time_left(entries, left)}", highlight=False)
+    unique = {entry["id"]: entry for entry in entries}.values()  # what two variants share is trained once
+    left = [entry for entry in unique if not entry["done"]]
+    console.print(f"{len(left)} of {len(unique)} runs to train{_time(left, places)}", highlight=False, soft_wrap=True)
 
 
-def _time_left(entries: Sequence[dict[str, Any]], left: Sequence[dict[str, Any]]) -> str:
-    """Time by the rate of the runs that are done; without any, nothing is claimed."""
-    done = [entry for entry in entries if entry["seconds"] and entry["predicted_flops"]]
-    if not done or not left:
+def _takes(entry: Mapping[str, Any]) -> str:
+    seconds = entry["predicted_seconds"]
+    return "" if seconds is None else f"{seconds:.1f}"
+
+
+def _time(left: Entries, places: int) -> str:
+    if not left:
         return ""
-    rate = sum(entry["seconds"] for entry in done) / sum(entry["predicted_flops"] for entry in done)
-    seconds = rate * sum(entry["predicted_flops"] for entry in left)
-    return f", about {seconds / 60:.0f} core-minutes at the rate of those done"
+    alone = sum(entry["predicted_seconds"] * entry["devices"] for entry in left)
+    wall = wall_seconds([(entry["predicted_seconds"], entry["devices"]) for entry in left], places)
+    bases = {"measured": "runs that are done", "calibrated": "steps timed here"}
+    basis = " and ".join(text for name, text in bases.items() if any(entry["basis"] == name for entry in left))
+    return f": {duration(alone)} for one at a time, about {duration(wall)} with {places} at a time (by {basis})"
+
+
+def wall_seconds(runs: Iterable[tuple[float, int]], places: int) -> float:
+    """Seconds until all runs are through, in the order of a sweep: those of several devices first, then the longest.
+
+    Args:
+        runs: seconds of each and how many places it takes at once (at most all are given to it).
+        places: runs of one device that go at a time.
+    """
+    free_at = [0.0] * places
+    for seconds, devices in sorted(runs, key=lambda run: (-run[1], -run[0])):
+        taken = [heapq.heappop(free_at) for _ in range(min(devices, places))]
+        for _ in taken:
+            heapq.heappush(free_at, max(taken) + seconds)
+    return max(free_at)

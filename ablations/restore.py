@@ -8,10 +8,9 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from ablations.find import WEIGHTS
+from ablations.find import SINGLE, WEIGHTS
 from ablations.kept import take_subwords
 from ablations.sections import parse_section
-from ablations.single import NAME as SINGLE
 from ablations.study import SECTIONS, Settings, TrainConfig
 from ablations.train import task_shape
 from datamodules import TASKS

@@ -48,13 +48,17 @@ class Metric:
 
 
 class MetricsCsv(Logger):
-    """Lightning logger that appends to `metrics.csv` in long form, one number a row, and holds no file open."""
+    """Lightning logger that appends to `metrics.csv` in long form, one number a row, and holds no file open.
 
-    def __init__(self, path: Path) -> None:
+    A `new` one begins with the header alone.
+    """
+
+    def __init__(self, path: Path, *, new: bool) -> None:
         super().__init__()
         self.path = path
-        with path.open("w", newline="", encoding="utf-8") as file:
-            csv.writer(file).writerow(METRICS_COLUMNS)
+        if new:
+            with path.open("w", newline="", encoding="utf-8") as file:
+                csv.writer(file).writerow(METRICS_COLUMNS)
 
     @property
     def name(self) -> str:

@@ -8,19 +8,19 @@ from pathlib import Path
 from typing import Any
 
 from jsonargparse import ArgumentError, ArgumentParser, Namespace
+from jsonargparse.typing import PositiveFloat
 
 from ablations.components import OPEN_SETS
+from ablations.find import SINGLE
 from ablations.load import make_study
 from ablations.sections import load_yaml
 from ablations.study import SECTIONS, TrainConfig
-from ablations.sweep import train_missing
+from ablations.sweep import Options, train_missing
 from datamodules import TASKS
 from models.config import ConfigError, ModelConfig
 from models.decoding import DecodeConfig
 from models.probes import PROBES
-from reports.rows import read_result
-
-NAME = "train"  # of the study that holds single runs
+from reports.rows import read_study
 
 
 def train_one(arguments: Sequence[str]) -> int:
@@ -37,13 +37,13 @@ def train_one(arguments: Sequence[str]) -> int:
     options = _parse(task, arguments)
     study = make_study(_study(options), source="ablations train")
     root = options.output / study.folder
-    train_missing(study, root, redo=options.redo)
-    (run,) = study.runs()
-    result = read_result(root / run.folder)
+    train_missing(study, root, Options(devices=options.devices, retries=0, timeout=options.timeout, redo=options.redo))
+    (row,) = read_study(root).runs
+    result = row.result
     assert result is not None
     numbers = {f"{row['split']}/{row['metric']}": row["value"] for row in result["metrics"] if not row["coordinate"]}
     shown = {
-        "folder": str(root / run.folder),
+        "folder": str(row.folder),
         "status": result["status"],
         "reason": result["reason"],
         "metrics": numbers,
@@ -98,6 +98,8 @@ def _parser(task: str | None) -> ArgumentParser:
         "--config", action="config", help="YAML file with task, model, train, decode and seed; later flags override it"
     )
     parser.add_argument("--output", type=Path, default=Path("runs"), help="where studies lie")
+    parser.add_argument("--devices", default="auto", help="auto, cpu, cpu:2, cuda or cuda:0,2")
+    parser.add_argument("--timeout", type=PositiveFloat | None, default=None, help="seconds that the run may take")
     parser.add_argument("--redo", action="store_true", help="train again what is done already")
     parser.add_argument("--seed", type=int, default=0, help="decides weights, order, dropout and training data")
     parser.add_argument("--measure", type=list[str], default=[], help=f"probes to take: {', '.join(PROBES)}")
@@ -122,7 +124,7 @@ def _study(options: Namespace) -> dict[str, Any]:
     """The YAML of a study that holds just this run."""
     experiment = {name: options[name].as_dict() for name in SECTIONS}
     return {
-        "name": NAME,
+        "name": SINGLE,
         "seeds": [options.seed],
         "experiments": {options.task.name: {**experiment, "measure": options.measure}},
     }

@@ -9,14 +9,14 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, fields
-from typing import Any
+from typing import Any, Literal, get_args
 
 from ablations.listing import folder_name
 from ablations.sections import parse_section
 from datamodules import TASKS
 from datamodules.base import TaskConfig, TaskData
 from models.build import check_kind
-from models.config import ConfigError, ModelConfig
+from models.config import ConfigError, ModelConfig, check_choice, checked_number
 from models.decoding import DecodeConfig
 from models.optim import OptimConfig
 from models.probes import PROBES
@@ -26,6 +26,19 @@ Sections = dict[str, dict[str, Any]]  # of SECTIONS: the fields that were given
 Changes = Mapping[str, Any]  # dotted path, or the name of a whole section, to the new value
 
 SECTIONS = ("task", "model", "train", "decode")
+Precision = Literal["float32", "bf16-mixed"]
+
+LEAST = {
+    "batch_size": 1,
+    "batch_tokens": 0,
+    "validate_every": 0,
+    "log_every": 1,
+    "checkpoint_steps": 0,
+    "devices": 1,
+}  # smallest value of each whole number
+
+NOT_IN_IDENTITY = ("keep_checkpoints", "log_every", "checkpoint_seconds", "checkpoint_steps", "devices")
+"""Fields of `train` that change what is kept or how fast, not the result."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,13 +55,26 @@ class TrainConfig(OptimConfig):
     """Optimiser steps between two rows of the training loss."""
     keep_checkpoints: bool = False
     """Keep the best checkpoint when the run is done."""
+    checkpoint_seconds: float = 60.0
+    """Seconds between two checkpoints from which an interrupted run goes on; 0: none by time."""
+    checkpoint_steps: int = 0
+    """Optimiser steps between two such checkpoints; 0: none by steps."""
+    devices: int = 1
+    """Devices that share each batch (Lightning DDP): processes on a CPU, else GPUs."""
+    precision: Precision = "float32"
+    """Numbers that a GPU multiplies; in bf16-mixed the weights stay float32 (CPUs too, slowly)."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        for name, least in (("batch_size", 1), ("batch_tokens", 0), ("validate_every", 0), ("log_every", 1)):
+        for name, least in LEAST.items():
             value = getattr(self, name)
             if value is not None and value < least:
                 raise ConfigError(f"{name}={value}: must be at least {least}")
+        check_choice("precision", self.precision, get_args(Precision))
+        seconds = checked_number("checkpoint_seconds", self.checkpoint_seconds)
+        if seconds < 0:
+            raise ConfigError(f"checkpoint_seconds={seconds!r}: must be 0 or more")
+        object.__setattr__(self, "checkpoint_seconds", seconds)
         if self.batch_tokens and self.batch_size is not None:
             raise ConfigError(f"batch_size={self.batch_size}: has no effect beside batch_tokens={self.batch_tokens}")
         if not self.batch_tokens and self.batch_size is None:
@@ -92,7 +118,7 @@ class Settings:
         plain = self.as_dict()
         for name in type(self.task).path_fields:
             del plain["task"][name]
-        for name in ("keep_checkpoints", "log_every"):
+        for name in NOT_IN_IDENTITY:
             del plain["train"][name]
         return {**plain, "data": self.fingerprint}
 

@@ -1,103 +1,167 @@
 """`ablations run`: train what is missing, show how far it is, end with the report."""
 
+import shutil
 import sys
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any, Literal
 
 from filelock import FileLock, Timeout
-from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
+from ablations import ranks
+from ablations.calibrate import predicted_flops
 from ablations.checks import with_data
+from ablations.devices import cores_available, parse_devices, visible_gpus
+from ablations.live import shown
+from ablations.local import Local
+from ablations.pace import Shard, shard_of, sweep_file, sweep_lock, write_sweep
 from ablations.plan import write_plan
+from ablations.progress import is_held
 from ablations.results import current_commit
-from ablations.runner import Outcome, is_final, run_all, workers_available
+from ablations.runner import Executor, Outcome, run_all
 from ablations.study import Run, Study
 from models.config import ConfigError
-from reports.rows import read_result
+from reports.rows import final_results
+
+PATIENCE = 1.0  # seconds for `ablations status` to let go of a lock that it tries
 
 
-def sweep(study: Study, root: Path, *, workers: int | None = None, redo: bool = False) -> int:
+@dataclass(frozen=True)
+class Options:
+    """How a study is run: where, which part of it, and what becomes of runs that fail."""
+
+    devices: str = "auto"
+    per_device: int = 1
+    executor: Literal["local", "ray"] = "local"
+    shard: Shard = (1, 1)
+    """I and N: part I of N."""
+    retries: int = 1
+    timeout: float | None = None
+    """Seconds that a run may take."""
+    redo: bool = False
+
+
+def sweep(study: Study, root: Path, options: Options) -> int:
     """Run a study in `root` and report it. Returns the exit status: 0, or 1 where some run failed.
 
     Raises ConfigError or DataError as `train_missing` does.
     """
-    outcomes = train_missing(study, root, workers=workers, redo=redo)
-    from reports.page import build  # plotting is not needed before
-
-    page = build(root)
+    outcomes = train_missing(study, root, options)
     counts = ", ".join(f"{n} {status}" for status, n in Counter(outcome.status for outcome in outcomes).items())
-    _say(f"{counts or 'nothing to train: all runs are done'}; report:")
-    print(page)
+    _say(counts or "nothing to train: all runs are done")
+    if options.shard == (1, 1):
+        from reports.page import build  # plotting is not needed before
+
+        print(build(root))
+    else:
+        _say(f"the other shards may be at work still; when all are done: ablations report {study.name}")
     return 1 if any(outcome.status == "failed" for outcome in outcomes) else 0
 
 
-def train_missing(study: Study, root: Path, *, workers: int | None = None, redo: bool = False) -> list[Outcome]:
-    """Train what is not done yet (with `redo` everything); what is done is not touched.
+def train_missing(study: Study, root: Path, options: Options) -> list[Outcome]:
+    """Train what is not done yet (with `redo` everything); what is done is not touched. Returns how each run ended.
 
-    Raises ConfigError where a model does not suit its data, where `root` cannot be written and where another sweep is
-    at work in it; DataError where data cannot be read. Nothing is written then.
+    Raises ConfigError where a model does not suit its data or its devices, where `root` cannot be written and where
+    another sweep is at work in it; DataError where data cannot be read. Nothing is written then.
     """
-    runs = study.runs()
-    _check(run for run in runs if redo or not is_final(root / run.folder))
+    commit = current_commit()  # of the code that the runs are about to load
+    executor = _executor(root, options, commit)
+    runs = _unique(study.runs())
+    done = {} if options.redo else final_results(root)
+    costs = _checked(runs if options.shard != (1, 1) else [run for run in runs if run.id not in done])
+    mine = _longest_first(runs, costs)[options.shard[0] - 1 :: options.shard[1]]
+    missing = [run for run in mine if run.id not in done]
+    with _sole_sweep(root, options.shard):
+        write_plan(study, study.runs(), root)
+        _say_other_code([done[run.id] for run in runs if run.id in done], commit)
+        if options.redo:
+            _forget(missing, root)
+        if not missing:
+            return []
+        _say(f"{len(missing)} of {len(runs)} runs to train in {root}")
+        costs = {run.id: costs[run.id] for run in missing}
+        with executor as places:
+            write_sweep(root, options.shard, places.workers, costs, len(mine) - len(missing))
+            outcomes = run_all(missing, root, places, options.retries)
+            return [outcome for outcome in shown(outcomes, missing, root, costs) if not outcome.again]
+
+
+def _executor(root: Path, options: Options, commit: str | None) -> Executor:
+    """Where the runs go. Raises ConfigError for devices that are not there."""
+    common: Any = {"per_device": options.per_device, "timeout": options.timeout, "commit": commit}
+    if options.executor == "ray":
+        from ablations.cluster import Cluster, wants_gpus
+
+        return Cluster(root, gpus=wants_gpus(options.devices), **common)
+    gpus = visible_gpus()
+    devices = parse_devices(options.devices, gpus, cores_available())
+    if options.devices == "auto" and not gpus:
+        _say("no GPU is to be seen; the runs go to the CPU, a thread each")
+    return Local(root, devices, **common)
+
+
+def _unique(runs: Iterable[Run]) -> list[Run]:
+    """One of those that have the same id, and so the same result: two experiments may share their base."""
+    return list({run.id: run for run in reversed(list(runs))}.values())[::-1]
+
+
+def _checked(runs: Sequence[Run]) -> dict[str, float]:
+    """Look at model, data and devices of each variant before anything is written.
+
+    Returns the operations of each run, by id. Warnings of the data are shown, each once.
+    """
+    variants = {(run.experiment, run.variant): run.settings for run in runs}
+    for settings in variants.values():
+        ranks.check(settings)
+    costs, notes = {}, dict[str, None]()
+    for key, (settings, data) in zip(variants, with_data(variants.values()), strict=True):
+        costs[key] = predicted_flops(settings, data)
+        notes |= dict.fromkeys(data.notes)
+    for note in notes:
+        if note.startswith("warning:"):
+            _say(note)
+    return {run.id: costs[run.experiment, run.variant] for run in runs}
+
+
+def _longest_first(runs: Iterable[Run], costs: Mapping[str, float]) -> list[Run]:
+    """What needs several devices, then what takes longest: the last to end are short, and no device waits for long."""
+    return sorted(runs, key=lambda run: (-run.settings.train.devices, -costs.get(run.id, 0.0), run.seed))
+
+
+@contextmanager
+def _sole_sweep(root: Path, shard: Shard) -> Iterator[None]:
+    """Hold the lock of a shard. Other shards of as many may be at work, nothing else.
+
+    Raises ConfigError where something else is, and where `root` cannot be written.
+    """
     try:
         root.mkdir(parents=True, exist_ok=True)
-        with FileLock(root / ".lock", timeout=0):
-            write_plan(study, runs, root)
-            done = [] if redo else [run for run in runs if is_final(root / run.folder)]
-            _say_other_code(done, root)
-            folders = {run.folder for run in done}
-            missing = [run for run in runs if run.folder not in folders]
-            return _train(missing, len(runs), root, workers or workers_available())
+        with FileLock(sweep_lock(root, shard), timeout=PATIENCE):
+            others = [path for path in root.glob(".lock-*-*") if shard_of(path)[1] != shard[1]]
+            if any(is_held(path) for path in others):
+                raise Timeout(str(root))
+            sweep_file(root, shard).unlink(missing_ok=True)  # of a sweep that was killed
+            yield
     except Timeout as error:
         raise ConfigError(f"another sweep is at work in {root}; wait for it or choose another --output") from error
     except (FileExistsError, NotADirectoryError, PermissionError) as error:
         raise ConfigError(f"--output: {error.filename}: {error.strerror}") from error
 
 
-def _say_other_code(done: Iterable[Run], root: Path) -> None:
+def _forget(runs: Iterable[Run], root: Path) -> None:
+    """Remove what earlier tries left, so that nothing goes on from there."""
+    for run in runs:
+        shutil.rmtree(root / run.folder, ignore_errors=True)
+
+
+def _say_other_code(done: Iterable[Mapping[str, object]], commit: str | None) -> None:
     """The id of a run does not hold the code: say where results come from other code than is here now."""
-    results = (read_result(root / run.folder) for run in done)
-    commits = Counter(result["commit"] for result in results if result)
-    here = current_commit()
-    others = sum(n for commit, n in commits.items() if commit != here or str(commit).endswith("-dirty"))
+    others = sum(result["commit"] != commit or str(commit).endswith("-dirty") for result in done)
     if others:
         _say(f"{others} of the runs that are done come from other code or from changed files; --redo trains them again")
-
-
-def _check(runs: Iterable[Run]) -> None:
-    """Look at model and data of each variant before anything is written."""
-    variants = {(run.experiment, run.variant): run.settings for run in runs}
-    notes = {note: None for _, data in with_data(variants.values()) for note in data.notes}  # each once, in order
-    for note in notes:
-        if note.startswith("warning:"):
-            _say(note)
-
-
-def _train(missing: list[Run], planned: int, root: Path, workers: int) -> list[Outcome]:
-    if not missing:
-        return []
-    _say(f"{len(missing)} of {planned} runs to train, {min(workers, len(missing))} at a time, in {root}")
-    return list(_shown(run_all(missing, root, workers), len(missing)))
-
-
-def _shown(outcomes: Iterable[Outcome], total: int) -> Iterable[Outcome]:
-    """Pass outcomes on, showing a bar with the time left on a terminal and plain lines elsewhere."""
-    console = Console(stderr=True)
-    columns = (BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), TextColumn("left"), TimeRemainingColumn())
-    with Progress(*columns, console=console, disable=not console.is_terminal) as progress:
-        bar = progress.add_task("runs", total=total)
-        for done, outcome in enumerate(outcomes, start=1):
-            progress.advance(bar)
-            console.print(f"[{done}/{total}] {_line(outcome)}", markup=False, highlight=False, soft_wrap=True)
-            yield outcome
-
-
-def _line(outcome: Outcome) -> str:
-    run = outcome.run
-    reason = f" ({outcome.reason.splitlines()[0]})" if outcome.reason else ""
-    return f"{run.experiment} / {run.variant} / seed {run.seed}: {outcome.status}{reason}"
 
 
 def _say(text: str) -> None:

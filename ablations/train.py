@@ -2,21 +2,24 @@
 
 import math
 import resource
-import shutil
 import sys
 import time
+from contextlib import suppress
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import lightning as L
 import torch
-from lightning.pytorch.callbacks import Callback, ModelCheckpoint
 from torch import nn
 
 from ablations.allocation import keep_freed_memory
-from ablations.callbacks import BestValues, Stopwatch, ValidateLast
+from ablations.callbacks import Best, Heartbeat, Stopwatch, ValidateLast
+from ablations.checkpoints import Checkpoints, WholeFiles, last_usable, marks, saved
+from ablations.find import WEIGHTS
+from ablations.interruption import StopRequest
 from ablations.kept import keep_subwords
+from ablations.ranks import Place, joined, noise_seed, trainer_options
 from ablations.results import Metric, MetricsCsv, Result, now, write_result, write_run, write_table
 from ablations.study import Run
 from datamodules.base import TaskData
@@ -29,41 +32,51 @@ from models.translations import translation_rows
 from reports.rows import ITEMS
 
 MONITOR = "validation/loss"
+ONE_CPU = Place()
+PRECISIONS: dict[str, Literal["32-true", "bf16-mixed"]] = {"float32": "32-true", "bf16-mixed": "bf16-mixed"}
+"""Lightning's names."""
 
 
-def train(run: Run, folder: Path, *, commit: str | None = None) -> Result:
+def train(
+    run: Run, folder: Path, *, commit: str | None = None, place: Place = ONE_CPU, stop: StopRequest | None = None
+) -> Result:
     """Train, test and measure one run; `folder` ends up with all that a run's folder holds, result.json last.
 
-    What is tested are the weights of the best validation loss. A loss that is not finite ends the run as `diverged`,
-    which is a result with values fixed beforehand: accuracy at chance, BLEU 0, loss ln V. Anything else is raised.
+    Goes on from the last checkpoint in the folder that fits. Where the run has several devices, each calls this with a
+    place of its own, and the first writes. What is tested are the weights of the best validation loss. A loss that is
+    not finite ends the run as `diverged`, which is a result with values fixed beforehand: accuracy at chance, BLEU 0,
+    loss ln V. Anything else is raised; Stopped where `stop` asked for it.
     """
-    started, clock = now(), time.perf_counter()
+    started, began = now(), time.monotonic()
     torch.set_num_threads(1)  # the order of a sum depends on the threads, and so would the last bits of a result
     keep_freed_memory()
-    folder.mkdir(parents=True, exist_ok=True)
-    (folder / "result.json").unlink(missing_ok=True)
-    write_run(run, folder, commit)
+    first = place.rank == 0
+    if first:
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / "result.json").unlink(missing_ok=True)
+        write_run(run, folder, commit)
     data = run.settings.data(run.seed)
     data.setup()
     for note in data.notes:  # pairs dropped and the like, for the log
         print(note, file=sys.stderr)
     shape = task_shape(data)
     model = build_model(run.settings.model, shape, run.seed)
-    stopwatch = Stopwatch(run.settings.model, shape)
+    watch = Watch(
+        run, folder, Stopwatch(run.settings.model, shape, place.rank), commit, place, stop or StopRequest(), began
+    )
     result = Result("completed")
     try:
         if run.settings.train.steps:
-            result = _fit_and_test(run, folder, data, model, stopwatch)
+            with joined(place):
+                result = _fit_and_test(watch, data, model)
         result.metrics += _probed(run, data, model)
     except (Diverged, NoFiniteLoss) as diverged:
         result = Result("diverged", str(diverged), _fixed_values(data))
-    result.cost = {
-        "parameters": parameter_count(run.settings.model, shape),
-        **stopwatch.cost(),
-        "wall_seconds": round(time.perf_counter() - clock, 3),
-        "peak_memory_mib": _peak_memory(),
-    }
-    write_result(run, folder, result, started, commit)
+    result.device = device_name(place)
+    result.cost = {"parameters": parameter_count(run.settings.model, shape), **watch.cost()}
+    if first:
+        write_result(run, folder, result, started, commit)
+        watch.prune()
     return result
 
 
@@ -83,50 +96,86 @@ def task_shape(data: TaskData[Any]) -> TaskShape:
     )
 
 
-def _fit_and_test(run: Run, folder: Path, data: TaskData[Any], model: nn.Module, stopwatch: Stopwatch) -> Result:
+class Watch:
+    """What is watched of one run, and what is kept of it beside its results."""
+
+    def __init__(
+        self,
+        run: Run,
+        folder: Path,
+        stopwatch: Stopwatch,
+        commit: str | None,
+        place: Place,
+        stop: StopRequest,
+        began: float,
+    ) -> None:
+        self.run, self.folder, self.place, self.stopwatch = run, folder, place, stopwatch
+        self.log, self.weights = folder / "metrics.csv", folder / "checkpoints"
+        marked = marks(run, commit)
+        self.last = last_usable(self.weights, self.log, marked) if run.settings.train.steps else None
+        self.best = Best(MONITOR)
+        self.checkpoints = Checkpoints(self.weights, self.log, run.settings.train, marked, stop, began)
+        self.heartbeat = Heartbeat(folder, stopwatch, run.settings.train.steps, device_name(place))
+
+    def trainer(self) -> L.Trainer:
+        """The Trainer of this run."""
+        settings, placed = self.run.settings.train, trainer_options(self.place)
+        return L.Trainer(
+            **placed | {"plugins": [*placed["plugins"], WholeFiles()]},
+            precision=PRECISIONS[settings.precision],
+            max_steps=settings.steps,
+            logger=MetricsCsv(self.log, new=self.place.rank == 0 and self.last is None),
+            callbacks=[self.stopwatch, ValidateLast(), self.best, self.heartbeat, self.checkpoints],
+            val_check_interval=settings.validate_every,
+            check_val_every_n_epoch=None,
+            num_sanity_val_steps=0,
+            log_every_n_steps=min(settings.log_every, settings.steps),
+            enable_checkpointing=False,
+            enable_progress_bar=False,
+            enable_model_summary=False,
+            default_root_dir=self.folder,
+        )
+
+    def cost(self) -> dict[str, float | None]:
+        """What the run took, in the columns of its result."""
+        return {
+            **self.stopwatch.cost(),
+            "wall_seconds": round(self.checkpoints.seconds(), 3),
+            "peak_memory_mib": peak_memory(self.place),
+        }
+
+    def prune(self) -> None:
+        """Remove the checkpoints that nothing will go on from; the best weights stay if they were asked for."""
+        for path in saved(self.weights):
+            path.unlink()
+        with suppress(OSError):  # not empty, or not there
+            self.weights.rmdir()
+
+
+def _fit_and_test(watch: Watch, data: TaskData[Any], model: nn.Module) -> Result:
     """Fit, then test the best weights. Raises Diverged and NoFiniteLoss."""
-    torch.manual_seed(run.seed)  # dropout
+    run = watch.run
+    torch.manual_seed(noise_seed(run.seed, watch.place))  # dropout
     module = make_module(model, run.settings.train, task_shape(data), data.detokenise, run.settings.decode)
-    best = ModelCheckpoint(
-        folder / "checkpoints", "best", monitor=MONITOR, save_weights_only=True, enable_version_counter=False
-    )
-    values = BestValues(MONITOR)
-    trainer = _trainer(run, folder, [stopwatch, ValidateLast(), values, best])
-    try:
-        trainer.fit(module, datamodule=data)
-        if not values.values:
-            raise NoFiniteLoss("no validation loss is finite")
-        if run.settings.train.keep_checkpoints:
-            keep_subwords(data, folder / "checkpoints")
-        trainer.test(module, datamodule=data, ckpt_path="best", weights_only=True, verbose=False)
-    finally:
-        if not (run.settings.train.keep_checkpoints and values.values):  # lightning keeps weights of NaN as the best
-            shutil.rmtree(folder / "checkpoints", ignore_errors=True)
+    trainer = watch.trainer()
+    if watch.last is not None:
+        print(f"goes on from {watch.last.name}", file=sys.stderr)
+    trainer.fit(module, datamodule=data, ckpt_path=watch.last, weights_only=True)
+    if watch.best.weights is None:
+        raise NoFiniteLoss("no validation loss is finite")
+    model.load_state_dict(watch.best.weights)
+    if run.settings.train.keep_checkpoints:
+        trainer.save_checkpoint(watch.folder / WEIGHTS, weights_only=True)
+        keep_subwords(data, watch.weights)
+    trainer.test(module, datamodule=data, verbose=False)
     tested = {name: float(value) for name, value in trainer.callback_metrics.items() if name.startswith("test/")}
     if not math.isfinite(tested["test/loss"]):
         raise NoFiniteLoss("the test loss is not finite")
-    metrics = [Metric.from_key(name, value) for name, value in {**values.values, **tested}.items()]
+    metrics = [Metric.from_key(name, value) for name, value in {**watch.best.values, **tested}.items()]
     metrics += [Metric("test", ITEMS, coordinate, count) for coordinate, count in module.evaluation.items().items()]
-    _write_outputs(module, folder / "outputs")
+    if watch.place.rank == 0:
+        _write_outputs(module, watch.folder / "outputs")
     return Result("completed", metrics=metrics, signatures=module.signatures if isinstance(module, Translator) else {})
-
-
-def _trainer(run: Run, folder: Path, callbacks: list[Callback]) -> L.Trainer:
-    settings = run.settings.train
-    return L.Trainer(
-        accelerator="cpu",
-        devices=1,
-        max_steps=settings.steps,
-        logger=MetricsCsv(folder / "metrics.csv"),
-        callbacks=callbacks,
-        val_check_interval=settings.validate_every,
-        check_val_every_n_epoch=None,
-        num_sanity_val_steps=0,
-        log_every_n_steps=min(settings.log_every, settings.steps),
-        enable_progress_bar=False,
-        enable_model_summary=False,
-        default_root_dir=folder,
-    )
 
 
 def _write_outputs(module: Module, folder: Path) -> None:
@@ -158,7 +207,15 @@ def _fixed_values(data: TaskData[Any]) -> list[Metric]:
     return [Metric("test", name, "", value) for name in data.headline if (value := fixed.get(name)) is not None]
 
 
-def _peak_memory() -> float:
-    """Largest memory of this process so far, in MiB."""
+def device_name(place: Place) -> str:
+    """What a run is trained on, for its result."""
+    name = torch.cuda.get_device_name() if place.kind == "cuda" else "cpu"
+    return f"{place.ranks} x {name}" if place.ranks > 1 else name
+
+
+def peak_memory(place: Place) -> float:
+    """Largest memory so far, in MiB: that of the first rank's GPU, or of its process."""
+    if place.kind == "cuda":
+        return round(torch.cuda.max_memory_allocated() / 2**20, 1)
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     return round(peak / (2**20 if sys.platform == "darwin" else 2**10), 1)  # bytes there, KiB elsewhere

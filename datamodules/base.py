@@ -4,9 +4,13 @@ A new task is one subclass and one line in the table of datamodules/__init__.py.
 `headline` and `version`, sets `input_sizes` and `output_size`, and defines `training_batch` and `evaluation_batches`;
 `prepare` where it has to load anything.
 
-Batches are dicts. Next-token and tagging tasks: inputs (B, T) or (B, T, F), targets (B, T) with IGNORE where nothing is
-predicted, real (B, T) where there is padding, distance (B, T) with NO_DISTANCE where there is none, coordinate (a
-string such as "length=48") on the batches of an extra test set. Translation tasks: see datamodules/parallel.py.
+Batches are dicts, whose tensors and lists have a row for each item. Next-token and tagging tasks: inputs (B, T) or
+(B, T, F), targets (B, T) with IGNORE where nothing is predicted, real (B, T) where there is padding, distance (B, T)
+with NO_DISTANCE where there is none, coordinate (a string such as "length=48") on the batches of an extra test set.
+Translation tasks: see datamodules/parallel.py.
+
+Where several devices train one run, each makes the whole of a training batch and takes its share of the rows, so that
+the batch is the same for any number of devices. Evaluation batches are dealt out whole.
 
 Shapes: B batch, T length, F factors.
 """
@@ -18,6 +22,7 @@ from typing import Any, ClassVar, Generic, Literal, TypeVar
 
 import lightning as L
 import torch
+from torch import Tensor
 from torch.utils.data import DataLoader, Dataset, Sampler
 
 from datamodules.errors import DataError, check_integer
@@ -144,24 +149,30 @@ class TaskData(L.LightningDataModule, Generic[ConfigT]):
         return (batch for sets in self._held.values() for batches in sets for batch in batches)
 
     def train_dataloader(self) -> "BatchLoader":
-        """`steps` batches, in order."""
-        return BatchLoader(BatchSet(self.steps, self.training_batch))
+        """`steps` batches, in order; this device's share of each."""
+        rank, ranks = self._seat()
+        return BatchLoader(BatchSet(self.steps, lambda index: share(self.training_batch(index), rank, ranks)))
 
     def val_dataloader(self) -> list[DataLoader[Batch]]:
-        """One loader for each set of the validation split."""
+        """One loader for each set of the validation split, with this device's batches."""
         return self._loaders("validation")
 
     def test_dataloader(self) -> list[DataLoader[Batch]]:
-        """One loader for each set of the test split."""
+        """One loader for each set of the test split, with this device's batches."""
         return self._loaders("test")
 
     def _loaders(self, split: Held) -> list[DataLoader[Batch]]:
         assert self._held is not None, "setup() comes first"
+        hands = [deal(made, *self._seat()) for made in self._held[split]]
         # a loader without a generator of its own moves the global one, and with it the dropout of the training
         return [
-            DataLoader(BatchSet(len(made), made.__getitem__), batch_size=None, generator=torch.Generator())
-            for made in self._held[split]
+            DataLoader(BatchSet(len(hand), hand.__getitem__), batch_size=None, generator=torch.Generator())
+            for hand in hands
         ]
+
+    def _seat(self) -> tuple[int, int]:
+        """Number of this device among those that train the run, and how many these are."""
+        return (self.trainer.global_rank, self.trainer.world_size) if self.trainer else (0, 1)
 
 
 class BatchSet(Dataset[Batch]):
@@ -221,6 +232,29 @@ class _Order(Sampler[int]):
 
     def __iter__(self) -> Iterator[int]:
         return iter(range(self.first, self.length))
+
+
+def share(batch: Batch, rank: int, ranks: int) -> Batch:
+    """The part of a training batch that is one device's: rows rank, rank + ranks, ... of all that has rows.
+
+    A device for which there is no row takes the first, with targets that count for nothing, to keep step with the rest.
+    """
+    if ranks == 1:
+        return batch
+    has_rows = rank < len(batch["targets"])
+    rows = slice(rank, None, ranks) if has_rows else slice(1)
+    part = {name: value[rows] if isinstance(value, Tensor | list) else value for name, value in batch.items()}
+    return part if has_rows else part | {"targets": torch.full_like(batch["targets"][rows], IGNORE)}
+
+
+def deal(batches: list[Batch], rank: int, ranks: int) -> list[Batch]:
+    """The evaluation batches of one device: rank, rank + ranks, ...; an empty one where other devices have one more.
+
+    As many for each: lightning would skip the evaluation on a device without batches, and the others wait for its sums.
+    """
+    longest = -(-len(batches) // ranks)
+    hand = batches[rank::ranks]
+    return hand + [{}] * (longest - len(hand))
 
 
 def portions(items: int, length: int) -> list[int]:

@@ -1,19 +1,21 @@
 """What evaluating one split adds up to, for its main set and for each extra set (named by a coordinate)."""
 
-from collections.abc import Iterable
 from itertools import chain
-from typing import Any, TypeVar
+from operator import itemgetter
+from typing import TypeVar
 
 import torch
 import torch.distributed as dist
 from torch import Tensor
 
+from models.collective import add_up, gather
 from models.contrasts import Contrast, accuracy, accuracy_per_token, by_category, by_distance
 from models.metrics import AccuracyByDistance, RunningMean
 from models.scores import Score
 from models.translations import Translation, translation_scores
 
 T = TypeVar("T")
+Added = list[tuple[tuple[int, int], str, list[T]]]  # of each batch: its place, its coordinate, its items
 
 MAIN = ""
 """Coordinate of the main set."""
@@ -25,7 +27,11 @@ def key(metric: str, coordinate: str) -> str:
 
 
 class Evaluation:
-    """Streams the batches of one split and gives its metrics at the end, the same on any number of devices."""
+    """Streams the batches of one split and gives its metrics at the end, the same on any number of devices.
+
+    Before a batch is added, `place` is set to the number of its loader and its own number there. After the last one
+    comes `gather`, once; values, scores and items are then those of all devices.
+    """
 
     def __init__(self, device: torch.device) -> None:
         self.device = device
@@ -33,8 +39,11 @@ class Evaluation:
         self.distances = AccuracyByDistance().to(device)
         nothing = torch.zeros(0, dtype=torch.int64, device=device)
         self.distances.update(nothing.bool(), nothing)  # torchmetrics warns of a sum to which nothing was added
+        self.place = (0, 0)
         self.translations: dict[str, list[Translation]] = {}
         self.contrasts: dict[str, list[Contrast]] = {}
+        self._translations: Added[Translation] = []
+        self._contrasts: Added[Contrast] = []
 
     def add_loss(self, coordinate: str, nats: Tensor, tokens: Tensor) -> None:
         """Adds a batch's cross-entropy, summed over its tokens; a batch without targets adds nothing."""
@@ -47,24 +56,26 @@ class Evaluation:
             self.distances.update(right, distance)
 
     def add_translations(self, coordinate: str, translations: list[Translation]) -> None:
-        """Adds sentences, in the order of the data."""
-        self.translations.setdefault(coordinate, []).extend(translations)
+        """Adds a batch of sentences."""
+        self._translations.append((self.place, coordinate, translations))
 
     def add_contrasts(self, coordinate: str, contrasts: list[Contrast]) -> None:
-        """Adds contrastive pairs, in the order of the data."""
-        self.contrasts.setdefault(coordinate, []).extend(contrasts)
+        """Adds a batch of contrastive pairs."""
+        self._contrasts.append((self.place, coordinate, contrasts))
 
     def gather(self) -> None:
-        """Makes the sentences and items of all devices known to each. (The sums are added up by `means`.)"""
-        self.translations = _gathered(self.translations)
-        self.contrasts = _gathered(self.contrasts)
+        """Makes all devices know the same; `translations` and `contrasts` are then by set, in the order of the data."""
+        self.translations = _by_set(self._translations)
+        self.contrasts = _by_set(self._contrasts)
+        if dist.is_initialized():
+            self._add_up()
 
     def values(self) -> dict[str, float]:
         """Every mean, and in the main set every accuracy by distance and by category, under its key.
 
         What nothing was added to is left out. Scores of translations: see `scores`.
         """
-        means = {name: self._mean(name).compute() for name in _everywhere(self.means)}
+        means = {name: self.means[name].compute() for name in sorted(self.means)}
         values = {name: value for name, value in means.items() if value is not None}
         values |= {key("accuracy", f"distance={d}"): share for d, share in self.distances.compute().items()}
         return values | self._contrast_values()
@@ -87,6 +98,13 @@ class Evaluation:
             | {at: len(items) for at, items in (by_distance(contrasts) | by_category(contrasts)).items()}
         )
 
+    def _add_up(self) -> None:
+        """Adds up all sums over the devices, each of which may have seen other sets."""
+        means = [self._mean(name) for name in sorted(set(chain(*gather(list(self.means)))))]
+        sums = [part for mean in means for part in (mean.total, mean.count)]
+        for part in (*sums, self.distances.right, self.distances.count):
+            add_up(part)
+
     def _contrast_values(self) -> dict[str, float]:
         main = self.contrasts.get(MAIN, [])
         sets = {at: items for at, items in (self.contrasts | by_category(main)).items() if items}
@@ -101,21 +119,10 @@ class Evaluation:
         return self.means[name]
 
 
-def _all_gather(value: T) -> list[T]:
-    """The value of each device, in their order."""
-    if not dist.is_initialized():
-        return [value]
-    values: list[Any] = [None] * dist.get_world_size()
-    dist.all_gather_object(values, value)
-    return values
-
-
-def _gathered(sets: dict[str, list[T]]) -> dict[str, list[T]]:
-    """The items of every device, set by set, in the order of the devices."""
-    parts = _all_gather(sets)
-    return {name: [item for part in parts for item in part.get(name, [])] for name in dict.fromkeys(chain(*parts))}
-
-
-def _everywhere(names: Iterable[str]) -> list[str]:
-    """Names that any device knows of, in one order for all: each then takes part in every sum."""
-    return sorted({name for part in _all_gather(list(names)) for name in part})
+def _by_set(added: Added[T]) -> dict[str, list[T]]:
+    """The items of all devices by coordinate, in the order in which the batches were dealt: each device one in turn."""
+    sets: dict[str, list[T]] = {}
+    # the sort is stable: of batches with the same number, that of the first device stays first
+    for _, coordinate, items in sorted(chain(*gather(added)), key=itemgetter(0)):
+        sets.setdefault(coordinate, []).extend(items)
+    return sets

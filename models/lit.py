@@ -18,10 +18,12 @@ from typing import Any, cast
 
 import lightning as L
 import torch
+import torch.distributed as dist
 from lightning.pytorch.utilities.types import OptimizerLRScheduler
 from torch import Tensor, nn
 from torch.optim import Optimizer
 
+from models.collective import add_up
 from models.config import TaskShape
 from models.contrasts import Contrast
 from models.decoding import Decodable, DecodeConfig
@@ -61,14 +63,14 @@ class Module(L.LightningModule):
         return logits, token_loss(logits, batch["targets"], self.optim.label_smoothing)
 
     def training_step(self, batch: Batch, batch_idx: int) -> Tensor:
-        """Smoothed cross-entropy a token. Raises Diverged if it is not finite."""
+        """Smoothed cross-entropy a token. Raises Diverged, on all devices, if it is not finite on one of them."""
         _, loss = self.step(batch)
-        # the mean over devices: they average their gradients, and a token is to weigh the same wherever it is
-        tokens = self.trainer.strategy.reduce(loss.tokens.float(), reduce_op="mean")
-        objective = loss.objective / tokens.clamp(min=1 / self.trainer.world_size)
-        if not objective.isfinite():
+        nats, tokens, finite = _of_all_devices(loss)
+        if not finite:
             raise Diverged(self.global_step + 1)
-        self.train_loss.update(loss.nats.sum(), loss.tokens)
+        # the mean over devices: they average their gradients, and a token is to weigh the same wherever it is
+        objective = loss.objective / (tokens.clamp(min=1) / self.trainer.world_size)
+        self.train_loss.update(nats, tokens)  # of all devices on each, for a checkpoint keeps the state of one
         every: int = self.trainer.log_every_n_steps  # type: ignore[attr-defined]
         if every and (self.global_step + 1) % every == 0:
             self._log_training()
@@ -92,10 +94,12 @@ class Module(L.LightningModule):
         return self.evaluation.values()
 
     def validation_step(self, batch: Batch, batch_idx: int, dataloader_idx: int = 0) -> None:
-        self.evaluate(batch)
+        if batch:  # it is empty where only other devices have one more
+            self.evaluation.place = (dataloader_idx, batch_idx)
+            self.evaluate(batch)
 
     def test_step(self, batch: Batch, batch_idx: int, dataloader_idx: int = 0) -> None:
-        self.evaluate(batch)
+        self.validation_step(batch, batch_idx, dataloader_idx)
 
     def on_validation_epoch_start(self) -> None:
         self.evaluation = Evaluation(self.device)
@@ -111,9 +115,9 @@ class Module(L.LightningModule):
 
     def _log_results(self, split: str) -> None:
         self.evaluation.gather()
-        # equal on all devices already; sync_dist only says so to Lightning
+        # equal on all devices already; sync_dist only says so to Lightning, and a mean of three could be rounded
         for name, value in self.results().items():
-            self.log(f"{split}/{name}", value, batch_size=1, add_dataloader_idx=False, sync_dist=True)
+            self.log(f"{split}/{name}", value, batch_size=1, add_dataloader_idx=False, sync_dist=True, reduce_fx="max")
 
     def _log_training(self) -> None:
         """The mean since the last logged step, and the rate of this one."""
@@ -214,6 +218,15 @@ class Translator(Module):
         tokens = ((side["targets"] != IGNORED).sum(1).tolist() for side in sides)
         items = zip(batch["distance"].tolist(), batch["category"], *scores, *tokens, strict=True)
         self.evaluation.add_contrasts(batch.get("coordinate", MAIN), [Contrast(*item) for item in items])
+
+
+def _of_all_devices(loss: TokenLoss) -> tuple[Tensor, Tensor, Tensor]:
+    """Nats and tokens of the batches of all devices, and whether every loss is finite."""
+    nats, finite = loss.nats.sum(), loss.objective.isfinite()
+    if not dist.is_initialized():
+        return nats, loss.tokens, finite
+    nats, tokens, broken = add_up(torch.stack((nats.double(), loss.tokens.double(), (~finite).double())))
+    return nats, tokens.long(), broken == 0
 
 
 def with_perplexity(values: dict[str, float]) -> dict[str, float]:

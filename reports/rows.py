@@ -222,6 +222,24 @@ def read_result(folder: Path) -> ResultFile | None:
     return result
 
 
+def status(folder: Path) -> Status | None:
+    """How a run has ended, by its result.json; None where there is none that can be read."""
+    try:
+        result = read_result(folder)
+    except RowsError:
+        return None
+    return result["status"] if result else None
+
+
+def final_results(folder: Path) -> dict[str, ResultFile]:
+    """The results of a study that stand for good, by the id of the run, in whichever folder they lie."""
+    results = {}
+    for place in _run_folders(folder):
+        if status(place) in COUNTED and (result := read_result(place)) is not None:
+            results[result["id"]] = result
+    return results
+
+
 def read_metrics(folder: Path) -> list[MetricRow]:
     """Read a run's metrics.csv; none where there is no file. A last line still being written is left out."""
     path = folder / "metrics.csv"
@@ -244,7 +262,7 @@ def read_study(folder: Path) -> StudyRows:
     A run whose result cannot be read has failed; a run with two results is in conflict, and neither is taken.
     """
     plan = read_plan(folder)
-    copies, foreign = _unplanned(folder, plan)
+    copies, foreign = _found(folder, plan)
     planned: dict[tuple[str, str, int], list[PlannedRun]] = {}
     for run in plan["runs"]:
         planned.setdefault((run["experiment"], run["variant"], run["seed"]), []).append(run)
@@ -255,7 +273,8 @@ def read_study(folder: Path) -> StudyRows:
 def _row(folder: Path, planned: list[PlannedRun], copies: dict[str, list[Path]]) -> RunRow:
     """Judge one (experiment, variant, seed) by everything that is there for it.
 
-    A run trained twice (a variant was renamed, say) gives the same numbers twice; other numbers are a conflict.
+    A run trained twice (a variant was renamed, say) gives the same numbers twice; other numbers are a conflict. Two
+    variants with the same settings are trained once.
     """
     places = list(dict.fromkeys(p for run in planned for p in (folder / run["folder"], *copies.get(run["id"], []))))
     found = {place: _outcome(place, {run["id"] for run in planned}) for place in places}
@@ -292,20 +311,20 @@ def _outcome(place: Path, ids: set[str]) -> tuple[State, str | None, ResultFile 
     return result["status"], result["reason"], result
 
 
-def _unplanned(folder: Path, plan: Plan) -> tuple[dict[str, list[Path]], int]:
-    """Run folders that the plan does not name: those that hold one of its ids, by id, and the number of others."""
+def _found(folder: Path, plan: Plan) -> tuple[dict[str, list[Path]], int]:
+    """Run folders that hold an id of the plan, by id, and the number of others. Variants may share a run."""
     expected_ids = {run["folder"]: run["id"] for run in plan["runs"]}
     ids = set(expected_ids.values())
-    copies: dict[str, list[Path]] = {}
+    found: dict[str, list[Path]] = {}
     foreign = 0
     for place in _run_folders(folder):
         run = _readable_run(place)
         expected = expected_ids.get(place.relative_to(folder).as_posix())
-        if run is not None and run["id"] in ids and run["id"] != expected:
-            copies.setdefault(run["id"], []).append(place)
-        elif expected is None or (run is not None and run["id"] != expected):
+        if run is not None and run["id"] in ids:
+            found.setdefault(run["id"], []).append(place)
+        elif expected is None or run is not None:
             foreign += 1
-    return copies, foreign
+    return found, foreign
 
 
 def _run_folders(folder: Path) -> Iterator[Path]:

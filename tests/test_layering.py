@@ -59,9 +59,13 @@ def test_the_check_itself_sees_a_forbidden_import(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "module",
     [
+        "ablations.clean",
         "ablations.cli",
         "ablations.find",
         "ablations.listing",
+        "ablations.live",
+        "ablations.pace",
+        "ablations.progress",
         "ablations.states",
         "reports.attention_maps",
         "reports.page",

@@ -2,13 +2,15 @@
 
 import math
 import time
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 import torch
 
-from ablations.callbacks import BestValues, Stopwatch, tokens
+from ablations.callbacks import Best, Heartbeat, Stopwatch, tokens
+from ablations.progress import Progress, read_progress
 from models.config import ModelConfig, TaskShape
 
 SHAPE = TaskShape(kind="tagging", input_sizes=(7,), output_size=7)
@@ -53,15 +55,51 @@ def test_operations_are_counted_by_the_batch() -> None:
     ("losses", "best"),
     [([1.0, 2.0, 3.0], 0), ([3.0, 1.0, 2.0], 1), ([math.nan, 2.0, 1.0], 2), ([math.nan, math.nan], None)],
 )
-def test_best_values_are_those_of_the_lowest_loss(losses: list[float], best: int | None) -> None:
-    callback = BestValues("validation/loss")
+def test_the_best_weights_and_values_are_those_of_the_lowest_loss(losses: list[float], best: int | None) -> None:
+    callback, model = Best("validation/loss"), torch.nn.Linear(1, 1)
+    module: Any = SimpleNamespace(model=model)
     for number, loss in enumerate(losses):
+        torch.nn.init.constant_(model.weight, number)
         metrics = {
             "validation/loss": torch.tensor(loss),
             "validation/bleu": torch.tensor(float(number)),
             "train/loss": 0.0,
         }
         trainer: Any = SimpleNamespace(callback_metrics=metrics)
-        callback.on_validation_end(trainer, NOTHING)
-    expected = {} if best is None else {"validation/loss": losses[best], "validation/bleu": float(best)}
-    assert callback.values == expected
+        callback.on_validation_end(trainer, module)
+    resumed = Best("validation/loss")
+    resumed.load_state_dict(callback.state_dict())
+    for one in (callback, resumed):
+        if best is None:
+            assert (one.values, one.weights) == ({}, None)
+        else:
+            assert one.values == {"validation/loss": losses[best], "validation/bleu": float(best)}
+            assert one.weights is not None
+            assert one.weights["weight"].item() == best
+
+
+def test_a_stopwatch_goes_on_where_it_was() -> None:
+    watch, other = Stopwatch(ModelConfig(d_model=12), SHAPE), Stopwatch(ModelConfig(d_model=12), SHAPE)
+    watch.wall, watch.busy, watch.flops, watch.tokens = 3.0, 2.0, 7.0, 10
+    other.load_state_dict(watch.state_dict())
+    assert (other.flops, other.tokens) == (7.0, 10)
+    assert other.wall == pytest.approx(3.0, abs=0.1)
+    assert other.busy == pytest.approx(2.0, abs=0.1)
+    assert other.cost()["tokens_per_second"] == pytest.approx(5.0, abs=0.3)
+
+
+def test_a_heartbeat_says_how_far_the_run_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = iter([100.0, 100.4, 101.5])
+    monkeypatch.setattr(time, "monotonic", lambda: next(clock))
+    beat = Heartbeat(tmp_path, Stopwatch(ModelConfig(d_model=12), SHAPE), 50, "cpu")
+    trainer: Any = SimpleNamespace(global_step=7, is_global_zero=True, callback_metrics={})
+    beat.on_train_start(trainer, NOTHING)
+    trainer.global_step = 9
+    beat.on_train_batch_end(trainer, NOTHING, NOTHING, {}, 0)
+    progress = read_progress(tmp_path)
+    assert progress == Progress(9, 50, None, None, "cpu", 100.4 - 100.0, first=7)
+    trainer.global_step = 12
+    beat.on_train_batch_end(trainer, NOTHING, NOTHING, {}, 0)
+    progress = read_progress(tmp_path)
+    assert progress is not None
+    assert (progress.step, progress.seconds) == (12, 1.5)

@@ -39,7 +39,7 @@ def test_help_names_every_command() -> None:
     ran = subprocess.run(
         [sys.executable, "-m", "ablations", "--help"], capture_output=True, text=True, check=True, cwd=ROOT
     )
-    for command in ("list", "plan", "run", "train", "status", "report", "translate", "attention"):
+    for command in ("list", "plan", "run", "train", "status", "clean", "report", "translate", "attention"):
         assert f"\n    {command} " in ran.stdout
 
 
@@ -92,6 +92,7 @@ def test_a_study_from_run_to_report_and_again(
     assert not (tmp_path / "runs").exists()
     assert [run["done"] for run in planned] == [False] * 4
     assert all(run["parameters"] > 0 and run["predicted_flops"] > 0 for run in planned)
+    assert all(run["predicted_seconds"] > 0 and run["basis"] == "calibrated" for run in planned)
 
     assert main(["run", study, *output]) == 0
     page = Path(capsys.readouterr().out.strip())
@@ -113,6 +114,11 @@ def test_a_study_from_run_to_report_and_again(
     assert "0 of 4 runs to train" in capsys.readouterr().out
     assert main(["report", "tiny", *output]) == 0
     assert capsys.readouterr().out.strip() == str(page)
+    assert main(["clean", "tiny", *output, "--remove", "report", "--remove", "leftovers,weights", "--json"]) == 0
+    removed = json.loads(capsys.readouterr().out)["removed"]
+    assert [removed[kind]["number"] for kind in ("report", "weights", "checkpoints")] == [1, 0, 0]
+    assert not page.exists()
+    assert all(path.is_file() for path in results)
 
 
 def test_variants_called_like_nothing_or_no_are_in_every_file(
@@ -302,6 +308,8 @@ def test_bad_input_gives_one_line_status_2_and_leaves_nothing(
         (["run", "quick", "--seeds", "0"], "'0': give a whole number of at least 1"),
         (["walk"], "invalid choice: 'walk'"),
         (["list", "components", "--jsn"], "unrecognized arguments"),
+        (["clean", "quick", "--remove", "weights,weight"], "'weight': choose from weights, checkpoints, foreign,"),
+        (["plan", "quick", "--per-device", "0"], "'0': give a whole number of at least 1"),
         (["translate"], "the following arguments are required: RUN"),
         (["translate", "1a2b", "--beam", "0"], "'0': give a whole number of at least 1"),
         (["translate", "1a2b", "--length-penalty", "x"], "invalid float value: 'x'"),
@@ -325,6 +333,8 @@ def test_a_wrong_command_line_gives_one_line_and_status_2(
     [
         (["status", "nothing"], "run it first: ablations run nothing"),
         (["report", "nothing"], "run it first: ablations run nothing"),
+        (["clean", "nothing", "--remove", "all"], "run it first: ablations run nothing"),
+        (["plan", "order", "--devices", "cpu:0"], "--devices cpu:0: cpu:N wants a number of at least 1"),
         (["status", "no.yaml"], "no such file"),
         (["train"], "task.name=None: choose from"),
         (["train", "--task.name", "ordr"], "task.name='ordr': choose from"),

@@ -36,7 +36,7 @@ def test_keys_of_logged_values_are_taken_apart(key: str, metric: Metric) -> None
 
 
 def test_metrics_are_appended_in_long_form_and_keep_every_digit(tmp_path: Path) -> None:
-    logger = MetricsCsv(tmp_path / "metrics.csv")
+    logger = MetricsCsv(tmp_path / "metrics.csv", new=True)
     logger.log_metrics({"train/loss": 1 / 3, "epoch": 0}, step=9)
     logger.log_metrics({"test/accuracy@distance=2": 0.1, "test/loss": math.nan}, step=20)
     rows = read_metrics(tmp_path)
@@ -44,6 +44,12 @@ def test_metrics_are_appended_in_long_form_and_keep_every_digit(tmp_path: Path) 
     assert rows[1] == (20, "test", "accuracy", "distance=2", 0.1)
     assert math.isnan(rows[2].value)
     assert len(rows) == 3
+
+
+def test_a_log_that_is_not_new_is_gone_on_with(tmp_path: Path) -> None:
+    for step in (0, 1):
+        MetricsCsv(tmp_path / "metrics.csv", new=step == 0).log_metrics({"train/loss": 0.5}, step=step)
+    assert [row.step for row in read_metrics(tmp_path)] == [1, 2]
 
 
 def test_run_and_result_read_back(tmp_path: Path, run: Run) -> None:

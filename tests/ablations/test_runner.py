@@ -1,88 +1,112 @@
-"""Runs in processes of their own: none stops another, none is lost."""
+"""The queue: bounded tries, one outcome for each run, nothing lost, over an executor that only pretends."""
 
+from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import pytest
 
-from ablations import runner
 from ablations.load import make_study
-from ablations.results import Result, write_result
-from ablations.runner import is_final, run_all, status
-from reports.rows import read_result
+from ablations.results import Result, write_result, write_run
+from ablations.runner import run_all
+from ablations.study import Run
 
 
-def test_runs_end_with_results_equal_to_those_of_this_process(tiny: dict[str, Any], tmp_path: Path) -> None:
-    from ablations.train import train
+class Pretence:
+    """Ends each run at the next look, as `script` says of its tries in turn; by default it completes."""
 
-    runs = make_study(tiny).runs()
-    outcomes = list(run_all(runs, tmp_path, workers=2))
-    assert sorted(outcome.run.folder for outcome in outcomes) == sorted(run.folder for run in runs)
-    assert {outcome.status for outcome in outcomes} == {"completed"}
-    assert all(is_final(tmp_path / run.folder) for run in runs)
-    here = train(runs[0], tmp_path / "here")
-    there = read_result(tmp_path / runs[0].folder)
-    assert there is not None
-    assert [metric.as_dict() for metric in here.metrics] == there["metrics"]
+    def __init__(self, root: Path, script: dict[str, list[str]] | None = None, workers: int = 2) -> None:
+        self.root, self.script, self.workers = root, script or {}, workers
+        self.running: list[Run] = []
+        self.started: Counter[str] = Counter()
+        self.order: list[str] = []
+        self.most = 0
+        self.stopped = False
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.stop()
+
+    def start(self, run: Run) -> bool:
+        if len(self.running) == self.workers:
+            return False
+        self.running.append(run)
+        self.started[run.id] += 1
+        self.order.append(run.id)
+        self.most = max(self.most, len(self.running))
+        return True
+
+    def wait(self, seconds: float) -> list[Run]:
+        run = self.running.pop(0)
+        tries = self.script.get(run.id, [])
+        status = tries.pop(0) if tries else "completed"
+        folder = self.root / run.folder
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / "result.json").unlink(missing_ok=True)
+        if status != "vanished":
+            write_run(run, folder, None)
+            write_result(run, folder, Result(status, reason="why" if status == "failed" else None), "", None)
+        return [run]
+
+    def stop(self) -> None:
+        self.stopped = True
 
 
-def test_a_run_that_raises_is_failed_with_its_reason_and_stops_no_other(tiny: dict[str, Any], tmp_path: Path) -> None:
-    runs = make_study(tiny).runs()
-    blocked = tmp_path / runs[0].folder
-    blocked.mkdir(parents=True)
-    (blocked / "metrics.csv").mkdir()  # the run cannot write its metrics
-    outcomes = {outcome.run.folder: outcome for outcome in run_all(runs, tmp_path, workers=2)}
-    assert outcomes[runs[0].folder].status == "failed"
-    assert "IsADirectoryError" in str(outcomes[runs[0].folder].reason)
-    assert "Traceback" in (blocked / "log.txt").read_text()
-    assert [outcomes[run.folder].status for run in runs[1:]] == ["completed"] * 3
-    assert not is_final(blocked)
+@pytest.fixture
+def runs(tiny: dict[str, Any]) -> list[Run]:
+    return make_study(tiny).runs()
 
 
-def test_a_run_that_is_killed_is_failed_with_the_signal(
-    tiny: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def outcomes(runs: Sequence[Run], executor: Pretence, retries: int = 0) -> list[tuple[str, str, bool]]:
+    return [(end.run.id, end.status, end.again) for end in run_all(runs, executor.root, executor, retries)]
+
+
+def test_each_run_ends_once_in_the_order_given_and_never_more_at_a_time(runs: list[Run], tmp_path: Path) -> None:
+    executor = Pretence(tmp_path)
+    assert outcomes(runs, executor) == [(run.id, "completed", False) for run in runs]
+    assert executor.most == 2
+    assert executor.stopped
+
+
+def test_four_cells_of_which_one_raises_at_first_take_five_tries(runs: list[Run], tmp_path: Path) -> None:
+    executor = Pretence(tmp_path, {runs[1].id: ["failed"]})
+    ends = outcomes(runs, executor, retries=1)
+    assert ends[1] == (runs[1].id, "failed", True)
+    assert ends[-1] == (runs[1].id, "completed", False)
+    assert Counter(run for run, status, _ in ends if status == "completed") == Counter(run.id for run in runs)
+    assert sum(executor.started.values()) == 5
+    assert executor.order[-1] == runs[1].id  # after all others
+
+
+@pytest.mark.parametrize("retries", [0, 1, 3])
+def test_a_run_that_fails_for_ever_is_tried_a_bounded_number_of_times(
+    retries: int, runs: list[Run], tmp_path: Path
 ) -> None:
-    tiny["experiments"]["copy"]["train"]["steps"] = 2_000_000
-    start = runner._start
-
-    def start_and_kill(*args: Any) -> Any:
-        process = start(*args)
-        process.kill()
-        return process
-
-    monkeypatch.setattr(runner, "_start", start_and_kill)
-    (outcome,) = run_all(make_study(tiny).runs()[:1], tmp_path, workers=1)
-    assert outcome.status == "failed"
-    assert "SIGKILL" in str(outcome.reason)
+    executor = Pretence(tmp_path, {runs[0].id: ["failed"] * 9})
+    ends = outcomes(runs, executor, retries)
+    assert executor.started[runs[0].id] == retries + 1
+    assert [again for run, _, again in ends if run == runs[0].id] == [True] * retries + [False]
+    assert sum(status == "completed" for _, status, _ in ends) == 3
 
 
-def test_leaving_early_ends_the_processes(
-    tiny: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    spec = tiny["experiments"]["copy"]
-    spec["vary"] = {"train.steps": [2_000_000]}
-    short, long = make_study(tiny, seeds=1).runs()
-    processes: list[Any] = []
-    start = runner._start
+def test_diverged_is_final(runs: list[Run], tmp_path: Path) -> None:
+    executor = Pretence(tmp_path, {runs[0].id: ["diverged"]})
+    assert outcomes(runs, executor, retries=2)[0] == (runs[0].id, "diverged", False)
+    assert executor.started[runs[0].id] == 1
 
-    def remember(*args: Any) -> Any:
-        processes.append(start(*args))
-        return processes[-1]
 
-    monkeypatch.setattr(runner, "_start", remember)
-    sweep = run_all([short, long], tmp_path, workers=2)
-    assert next(sweep).run == short
+def test_a_run_whose_device_vanished_is_no_try(runs: list[Run], tmp_path: Path) -> None:
+    executor = Pretence(tmp_path, {runs[0].id: ["vanished", "vanished"]})
+    assert sorted(outcomes(runs, executor)) == sorted((run.id, "completed", False) for run in runs)
+    assert executor.started[runs[0].id] == 3
+
+
+def test_what_runs_is_stopped_when_the_sweep_is_left_early(runs: list[Run], tmp_path: Path) -> None:
+    executor = Pretence(tmp_path)
+    sweep = run_all(runs, tmp_path, executor)
+    next(sweep)
     sweep.close()  # type: ignore[attr-defined]
-    assert [process.is_alive() for process in processes] == [False, False]
-    assert not is_final(tmp_path / long.folder)
-
-
-def test_states_of_a_folder(tiny: dict[str, Any], tmp_path: Path) -> None:
-    run = make_study(tiny).runs()[0]
-    assert status(tmp_path) is None
-    for name, final in (("failed", False), ("diverged", True), ("completed", True)):
-        write_result(run, tmp_path, Result(name), started="", commit=None)
-        assert status(tmp_path) == name
-        assert is_final(tmp_path) is final
-    (tmp_path / "result.json").write_text("{", encoding="utf-8")
-    assert status(tmp_path) is None
+    assert executor.stopped

@@ -1,20 +1,131 @@
-"""One sweep at a time in a folder."""
+"""Which runs a sweep trains, in which order, and alone in its folder."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 from filelock import FileLock
 
+from ablations import sweep
 from ablations.load import make_study
-from ablations.sweep import _check, sweep
+from ablations.results import Result, write_result, write_run
+from ablations.runner import Executor
+from ablations.study import Run, Study
+from ablations.sweep import Options, train_missing
 from models.config import ConfigError
+from reports.rows import read_study
+from tests.ablations.test_runner import Pretence
 
 
-def test_a_second_sweep_in_the_folder_is_refused_and_changes_nothing(tiny: dict[str, Any], tmp_path: Path) -> None:
-    with FileLock(tmp_path / ".lock"), pytest.raises(ConfigError, match="another sweep is at work"):
-        sweep(make_study(tiny), tmp_path, workers=1)
-    assert {path.name for path in tmp_path.iterdir()} <= {".lock"}
+@pytest.fixture
+def pretended(monkeypatch: pytest.MonkeyPatch) -> list[Pretence]:
+    """Sweeps go to executors that only pretend to train; here they are, in their order."""
+    made: list[Pretence] = []
+
+    def pretend(root: Path, options: Options, commit: str | None) -> Executor:
+        made.append(Pretence(root))
+        return made[-1]
+
+    monkeypatch.setattr(sweep, "_executor", pretend)
+    return made
+
+
+def ids(runs: Sequence[Run]) -> list[str]:
+    return [run.id for run in runs]
+
+
+def several(tiny: dict[str, Any], **train: Any) -> Study:
+    """Two seeds of runs of 4, 9 and 2 steps."""
+    tiny["experiments"]["copy"]["vary"] = {"train.steps": [9, 2]}
+    tiny["experiments"]["copy"]["train"] |= train
+    return make_study(tiny)
+
+
+def test_the_longest_runs_come_first_and_a_second_sweep_trains_nothing(
+    tiny: dict[str, Any], tmp_path: Path, pretended: list[Pretence]
+) -> None:
+    study = several(tiny)
+    steps = {run.id: run.settings.train.steps for run in study.runs()}
+    outcomes = train_missing(study, tmp_path, Options())
+    assert [steps[run] for run in pretended[0].order] == [9, 9, 4, 4, 2, 2]
+    assert len(outcomes) == 6
+    assert train_missing(study, tmp_path, Options()) == []
+    assert sum(executor.started.total() for executor in pretended) == 6
+
+
+def test_what_failed_and_what_is_new_is_trained_and_what_is_done_is_not(
+    tiny: dict[str, Any], tmp_path: Path, pretended: list[Pretence]
+) -> None:
+    runs = make_study(tiny).runs()
+    for run, status in zip(runs, ("completed", "diverged", "failed"), strict=False):
+        (tmp_path / run.folder).mkdir(parents=True)
+        write_run(run, tmp_path / run.folder, None)
+        write_result(run, tmp_path / run.folder, Result(status), "", None)
+    train_missing(make_study(tiny), tmp_path, Options())
+    assert set(pretended[0].order) == set(ids(runs[2:]))
+    train_missing(make_study(tiny, seeds=3), tmp_path, Options())
+    assert len(pretended[1].order) == 2
+
+
+def test_redo_forgets_what_was_there(tiny: dict[str, Any], tmp_path: Path, pretended: list[Pretence]) -> None:
+    study = make_study(tiny)
+    train_missing(study, tmp_path, Options())
+    left = tmp_path / study.runs()[0].folder / "checkpoints/step-3.ckpt"
+    left.parent.mkdir()
+    left.touch()
+    train_missing(study, tmp_path, Options(redo=True))
+    assert sorted(pretended[1].order) == sorted(ids(study.runs()))
+    assert not left.exists()
+
+
+def test_shards_cut_the_plan_into_parts_of_like_size_whatever_is_done(
+    tiny: dict[str, Any], tmp_path: Path, pretended: list[Pretence]
+) -> None:
+    study = several(tiny)
+    steps = {run.id: run.settings.train.steps for run in study.runs()}
+    for index in (1, 2):
+        train_missing(study, tmp_path, Options(shard=(index, 2)))
+    parts = [sorted(steps[run] for run in executor.order) for executor in pretended]
+    assert parts == [[2, 4, 9], [2, 4, 9]]
+    assert sorted(pretended[0].order + pretended[1].order) == sorted(steps)
+    assert train_missing(study, tmp_path, Options(shard=(1, 3))) == []
+
+
+def test_variants_with_the_same_settings_are_trained_once_and_both_have_the_result(
+    tiny: dict[str, Any], tmp_path: Path, pretended: list[Pretence]
+) -> None:
+    tiny["experiments"]["again"] = {**tiny["experiments"]["copy"], "vary": {"model.position": ["learned"]}}
+    study = make_study(tiny, seeds=1)
+    assert len(study.runs()) == 4
+    train_missing(study, tmp_path, Options())
+    assert pretended[0].started.total() == 3
+    assert [row.state for row in read_study(tmp_path).runs] == ["completed"] * 4
+
+
+def test_too_few_devices_for_a_run_that_shares_its_batches_are_refused(tiny: dict[str, Any], tmp_path: Path) -> None:
+    tiny["experiments"]["copy"]["model"]["norm"] = "batch"
+    tiny["experiments"]["copy"]["train"]["devices"] = 2
+    with pytest.raises(ConfigError, match=r"train.devices=2: must be 1 with model.norm='batch'"):
+        train_missing(make_study(tiny), tmp_path / "new", Options())
+    assert not (tmp_path / "new").exists()
+
+
+@pytest.mark.parametrize(("held", "shard"), [("1-1", (1, 1)), ("1-1", (2, 3)), ("2-3", (1, 1)), ("2-3", (2, 3))])
+def test_a_second_sweep_in_the_folder_is_refused_and_changes_nothing(
+    held: str, shard: tuple[int, int], tiny: dict[str, Any], tmp_path: Path, pretended: list[Pretence]
+) -> None:
+    lock = FileLock(tmp_path / f".lock-{held}")
+    with lock, pytest.raises(ConfigError, match="another sweep is at work"):
+        train_missing(make_study(tiny), tmp_path, Options(shard=shard))
+    assert {path.name for path in tmp_path.iterdir()} <= {".lock-1-1", ".lock-2-3"}
+    assert pretended[0].order == []
+
+
+def test_other_shards_may_be_at_work(tiny: dict[str, Any], tmp_path: Path, pretended: list[Pretence]) -> None:
+    with FileLock(tmp_path / ".lock-2-3"):
+        train_missing(make_study(tiny), tmp_path, Options(shard=(1, 3)))
+    assert len(pretended[0].order) == 2
 
 
 def test_warnings_of_the_data_are_shown_once(
@@ -26,7 +137,7 @@ def test_warnings_of_the_data_are_shown_once(
             (tmp_path / f"{name}.{language}").write_text(f"ein satz {language}\nnoch einer\n", encoding="utf-8")
     task = {"name": "translation", "root": str(tmp_path), "vocabulary": 22}
     spec = {"task": task, "model": {"architecture": "gru"}, "vary": {"train.lr": [1e-3, 1e-4]}}
-    _check(make_study({"name": "overlap", "experiments": {"e": spec}}).runs())
+    sweep._checked(make_study({"name": "overlap", "experiments": {"e": spec}}).runs())
     warnings = [line for line in capsys.readouterr().err.splitlines() if line.startswith("warning: ")]
     assert any("2 of 2 test sentences are in the training text" in line for line in warnings)
     assert len(set(warnings)) == len(warnings)

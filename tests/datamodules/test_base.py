@@ -8,7 +8,7 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from datamodules.base import Batch, BatchLoader, BatchSet, portions
+from datamodules.base import IGNORE, Batch, BatchLoader, BatchSet, deal, portions, share
 from datamodules.errors import DataError
 from datamodules.german import German, GermanConfig
 from datamodules.order import Order, OrderConfig
@@ -123,6 +123,62 @@ def test_batch_set_is_a_sequence() -> None:
 
 def test_no_steps_is_no_batch() -> None:
     assert list(_data(steps=0).train_dataloader()) == []
+
+
+ROWS: Batch = {
+    "targets": torch.arange(10).view(5, 2),
+    "real": torch.ones(5, 2, dtype=torch.bool),
+    "category": list("abcde"),
+    "coordinate": "length=2",
+}
+
+
+def test_a_device_has_its_share_of_the_rows() -> None:
+    assert share(ROWS, 0, 1) is ROWS
+    first, second = (share(ROWS, rank, 2) for rank in range(2))
+    assert first["targets"].tolist() == [[0, 1], [4, 5], [8, 9]]
+    assert second["targets"].tolist() == [[2, 3], [6, 7]]
+    assert second["real"].shape == (2, 2)
+    assert (first["category"], second["category"]) == (["a", "c", "e"], ["b", "d"])
+    assert second["coordinate"] == "length=2"
+
+
+def test_a_device_without_a_row_has_one_that_counts_for_nothing() -> None:
+    assert share(ROWS, 4, 6)["targets"].tolist() == [[8, 9]]
+    spare = share(ROWS, 5, 6)
+    assert spare["targets"].tolist() == [[IGNORE, IGNORE]]
+    assert spare["category"] == ["a"]
+    assert ROWS["targets"][0].tolist() == [0, 1]
+
+
+def test_evaluation_batches_are_dealt_out_in_turn_as_many_to_each() -> None:
+    batches: list[Batch] = [{"number": number} for number in range(4)]
+    assert deal(batches, 0, 1) == batches
+    assert [deal(batches, rank, 3) for rank in range(3)] == [
+        [{"number": 0}, {"number": 3}],
+        [{"number": 1}, {}],
+        [{"number": 2}, {}],
+    ]
+    assert deal([], 1, 2) == []
+
+
+def test_the_loaders_of_two_devices_have_all_between_them() -> None:
+    class Second:
+        global_rank, world_size = 1, 2
+
+    whole, second = _data(), _data()
+    second.trainer = Second()  # type: ignore[assignment]
+    for data in (whole, second):
+        data.setup()
+    pairs = list(zip(whole.train_dataloader(), second.train_dataloader(), strict=True))
+    assert len(pairs) == 10
+    for batch, part in pairs:
+        assert part["inputs"].tolist() == batch["inputs"][1::2].tolist()
+    resumed = second.train_dataloader()
+    resumed.load_state_dict({"done": 8})
+    assert [part["inputs"].tolist() for part in resumed] == [part["inputs"].tolist() for _, part in pairs[8:]]
+    assert [list(loader) for loader in second.val_dataloader()] == [[{}]]
+    assert [len(loader) for loader in second.test_dataloader()] == [len(loader) for loader in whole.test_dataloader()]
 
 
 def test_setup_makes_the_sets_once() -> None:

@@ -1,18 +1,18 @@
 """What one split adds up to, on one device and on two."""
 
 import math
-import socket
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
-import torch.distributed as dist
-from torch.multiprocessing.spawn import spawn
 
+from ablations.ranks import Place
 from models.contrasts import Contrast
 from models.evaluation import Evaluation, key
 from models.scores import corpus_bleu
 from models.translations import Translation
+from tests.together import together
 
 CPU = torch.device("cpu")
 SENTENCES = ["the cat sat on the mat", "hello world this is nice", "we like green apples a lot"]
@@ -52,6 +52,7 @@ def test_items_are_sentences_or_answers_and_answers_by_distance() -> None:
     evaluation.add_answers("length=48", torch.tensor([True]), None)
     assert evaluation.items() == {"": 3, "distance=2": 2, "distance=5": 1}
     evaluation.add_translations("", translations(slice(2)))
+    evaluation.gather()
     assert evaluation.items() == {"": 2, "distance=2": 2, "distance=5": 1}
 
 
@@ -59,8 +60,10 @@ def test_contrasts_are_items_by_distance_and_category_too() -> None:
     evaluation = Evaluation(CPU)
     evaluation.add_contrasts("", [contrast(-1, 4), contrast(-1, -1, "verb"), contrast(-3, 4)])
     evaluation.add_contrasts("domain=news", [contrast(-1, 9, "adverb")])
+    evaluation.gather()
     assert evaluation.items() == {"": 3, "distance=4": 2, "category=noun": 2, "category=verb": 1}
     evaluation.add_translations("", translations(slice(2)))
+    evaluation.gather()
     assert evaluation.items()[""] == 2
 
 
@@ -117,6 +120,7 @@ def test_bleu_is_of_the_corpus_however_it_is_cut(sizes: list[int]) -> None:
     for size in sizes:
         evaluation.add_translations("", translations(slice(at, at + size)))
         at += size
+    evaluation.gather()
     assert evaluation.scores()["bleu"].value == pytest.approx(54.09, abs=0.005)
 
 
@@ -125,6 +129,7 @@ def test_each_set_has_its_own_scores_and_a_set_without_sentences_none() -> None:
     evaluation.add_translations("", translations(slice(1)))
     evaluation.add_translations("domain=news", translations())
     evaluation.add_translations("domain=none", [])
+    evaluation.gather()
     scores = {name: score.value for name, score in evaluation.scores().items()}
     assert scores["bleu"] == pytest.approx(100)
     assert scores["bleu@domain=news"] == pytest.approx(54.09, abs=0.005)
@@ -132,44 +137,64 @@ def test_each_set_has_its_own_scores_and_a_set_without_sentences_none() -> None:
     assert len(scores) == 2 * 7
 
 
-def device_of_two(rank: int, port: int, folder: Path) -> None:
-    """Rank 0 sees two sentences, rank 1 the third, an extra set and other distances."""
-    dist.init_process_group("gloo", f"tcp://127.0.0.1:{port}", rank=rank, world_size=2)
+def test_items_stand_in_the_order_of_loaders_and_batches() -> None:
     evaluation = Evaluation(CPU)
-    part = slice(2) if rank == 0 else slice(2, 3)
-    add_loss(evaluation, "", [2.0, 2.0, 2.0] if rank == 0 else [5.0])
-    evaluation.add_translations("", translations(part))
-    if rank == 0:
-        evaluation.add_answers("", torch.tensor([True, False]), torch.tensor([3, 3]))
-        evaluation.add_contrasts("domain=news", [contrast(-1, 3)])
-    else:
+    for place, coordinate, distance in [((1, 0), "b", 5), ((0, 1), "a", 3), ((0, 0), "b", 1), ((0, 2), "a", 4)]:
+        evaluation.place = place
+        evaluation.add_contrasts(coordinate, [contrast(-1, distance), contrast(-3, distance)])
+    evaluation.gather()
+    found = {at: [item.distance for item in items] for at, items in evaluation.contrasts.items()}
+    assert list(found.items()) == [("b", [1, 1, 5, 5]), ("a", [3, 3, 4, 4])]
+
+
+def device_of_two(place: Place) -> tuple[Any, ...]:
+    """Sentences are dealt out in turn; rank 1 alone has an extra set; both see other distances.
+
+    Losses 0 to 4 are dealt out in turn, and ones, three of them on rank 0 and two on rank 1 (HB-09).
+    """
+    rank, evaluation = place.rank, Evaluation(CPU)
+    for number, sentence in enumerate(range(rank, 3, 2)):
+        evaluation.place = (0, number)
+        evaluation.add_translations("", translations(slice(sentence, sentence + 1)))
+        evaluation.place = (1, number)
+        evaluation.add_contrasts("domain=news", [contrast(-1 - sentence, 3)])
+    for value in range(rank, 5, 2):
+        add_loss(evaluation, "", [float(value)])
+    add_loss(evaluation, "ones", [1.0] * (3 - rank))
+    evaluation.add_answers("", torch.tensor([True, False] if rank == 0 else [True]), torch.full((2 - rank,), 3 + rank))
+    if rank == 1:
         add_loss(evaluation, "length=48", [7.0])
-        evaluation.add_answers("", torch.tensor([True]), torch.tensor([8]))
-        evaluation.add_contrasts("domain=news", [contrast(-9, 3)])
         evaluation.add_contrasts("domain=web", [contrast(-9, 3)])
     evaluation.gather()
     scores = {name: score.value for name, score in evaluation.scores().items()}
-    torch.save((evaluation.values(), scores, evaluation.items()), folder / f"{rank}.pt")
-    dist.destroy_process_group()
+    order = [t.reference for t in evaluation.translations[""]], [c.right for c in evaluation.contrasts["domain=news"]]
+    return evaluation.values(), scores, evaluation.items(), order
 
 
 def test_two_devices_give_the_numbers_of_one(tmp_path: Path) -> None:
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    spawn(device_of_two, (port, tmp_path), nprocs=2)  # type: ignore[no-untyped-call]
-    for rank in range(2):
-        values, scores, items = torch.load(tmp_path / f"{rank}.pt")
+    for values, scores, items, order in together(tmp_path, 2, device_of_two):
         assert values == {
-            "loss": 2.75,
+            "loss": 2.0,
+            "loss@ones": 1.0,
             "loss@length=48": 7.0,
             "accuracy": pytest.approx(2 / 3),
             "accuracy@distance=3": 0.5,
-            "accuracy@distance=8": 1.0,
-            "accuracy@domain=news": 0.5,
-            "accuracy-per-token@domain=news": 0.5,
+            "accuracy@distance=4": 1.0,
+            "accuracy@domain=news": pytest.approx(1 / 3),
+            "accuracy-per-token@domain=news": pytest.approx(2 / 3),
             "accuracy@domain=web": 0.0,
             "accuracy-per-token@domain=web": 0.0,
         }
         assert scores["bleu"] == corpus_bleu(SENTENCES, REFERENCES).value
-        assert items[""] == 3
+        assert items == {"": 3, "distance=3": 2, "distance=4": 1}
+        assert order == (REFERENCES, [-1.0, -2.0, -3.0])
+
+
+def device_with_nothing(place: Place) -> tuple[Any, ...]:
+    evaluation = Evaluation(CPU)
+    evaluation.gather()
+    return evaluation.values(), evaluation.items()
+
+
+def test_two_devices_may_have_nothing(tmp_path: Path) -> None:
+    assert together(tmp_path, 2, device_with_nothing) == [({}, {"": 0})] * 2

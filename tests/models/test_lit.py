@@ -11,7 +11,6 @@ import pytest
 import torch
 import torch.nn.functional as F
 from lightning.pytorch.callbacks import ModelCheckpoint
-from lightning.pytorch.strategies import SingleDeviceStrategy
 from torch import Tensor, nn
 from torch.utils.data import DataLoader, Dataset
 
@@ -161,6 +160,14 @@ def test_a_loss_that_is_not_a_number_is_shown() -> None:
     module = Tagger(Losses([1.0]), OPTIM)
     module.model.get_buffer("table")[0] = torch.nan
     assert math.isnan(validate(module, [asked([0])])["validation/loss"])
+
+
+def test_an_empty_batch_stands_for_none() -> None:
+    """It is dealt to a device where others have one more."""
+    module = interpreter(SENTENCES)
+    values = validate(module, [phrases(range(3), REFERENCES)])
+    assert validate(module, [phrases(range(3), REFERENCES), {}]) == values
+    assert validate(module, [{}]) == {}
 
 
 def test_test_and_validation_give_the_same_under_their_names() -> None:
@@ -531,21 +538,6 @@ def test_a_batch_without_targets_changes_no_weight_and_logs_no_nan() -> None:
     fit(module, [empty, empty], callbacks=[log])
     torch.testing.assert_close(module.model.get_parameter("table"), before, rtol=0, atol=0)
     assert set(log.rows[-1]) == {"train/lr"}
-
-
-def test_each_device_weighs_its_tokens_by_the_mean_of_all(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Two devices with 15 and 45 tokens, whose gradients are averaged: a device divides its sum by 30."""
-    gradients = []
-    for other in (15, 45):
-
-        def reduce(_: Any, tokens: Tensor, reduce_op: str, other: int = other) -> Tensor:
-            return (tokens + other) / 2
-
-        monkeypatch.setattr(SingleDeviceStrategy, "reduce", reduce)
-        log = Log()
-        fit(Tagger(Weights(), OPTIM), [tags(0)], callbacks=[log])
-        gradients += log.gradients
-    assert gradients[1] == pytest.approx(gradients[0] / 2)
 
 
 # --------------------------------------------------------------------------------------------------------- real models

@@ -1,0 +1,231 @@
+"""Exact resume: a run that was killed goes on from its last checkpoint and ends as one that never was.
+
+A checkpoint holds what Lightning saves (weights, optimiser, schedule, progress, state of the callbacks) and, from here,
+the random state of every rank, how long metrics.csv was, and the seconds spent. It is written after a step that no
+validation follows, when all about the step has been logged; rows logged later are cut off and written again.
+"""
+
+import io
+import json
+import os
+import random
+import sys
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import lightning as L
+import numpy as np
+import torch
+from lightning.pytorch.callbacks import Callback
+from lightning.pytorch.plugins.io import TorchCheckpointIO
+
+from ablations.interruption import Stopped, StopRequest
+from ablations.ranks import any_rank, gather
+from ablations.study import Run, TrainConfig
+
+KEPT = 2
+"""Checkpoints that stay: should the last one be torn, there is one before it."""
+
+State = dict[str, Any]
+
+
+class Checkpoints(Callback):
+    """Writes a checkpoint every `checkpoint_seconds` or `checkpoint_steps`, and when the run is asked to stop.
+
+    Args:
+        folder: where they lie.
+        rows: the run's metrics.csv.
+        train: when they are due.
+        marks: what a checkpoint must agree in with the run that goes on from it.
+        stop: whether the run is asked to stop. Raises Stopped after the checkpoint then.
+        began: when the run began, by time.monotonic(); by default now.
+    """
+
+    def __init__(
+        self,
+        folder: Path,
+        rows: Path,
+        train: TrainConfig,
+        marks: Mapping[str, Any],
+        stop: StopRequest,
+        began: float | None = None,
+    ) -> None:
+        self.folder, self.rows, self.train, self.marks, self.stop = folder, rows, train, dict(marks), stop
+        self.began = time.monotonic() if began is None else began
+        self.written = time.monotonic()
+        self.spent = 0.0
+        self._loaded: State | None = None
+
+    def seconds(self) -> float:
+        """Wall seconds that the run has taken so far, with those before it was interrupted."""
+        return self.spent + time.monotonic() - self.began
+
+    def state_dict(self) -> State:
+        return {
+            "random": gather(random_state()),
+            "rows": self.rows.stat().st_size if self.rows.is_file() else 0,
+            "spent": self.seconds(),
+            "marks": self.marks,
+        }
+
+    def load_state_dict(self, state_dict: State) -> None:
+        self._loaded = state_dict
+
+    def on_train_start(self, trainer: L.Trainer, pl_module: L.LightningModule) -> None:
+        if self._loaded is not None:
+            self.spent = self._loaded["spent"]
+            set_random_state(self._loaded["random"][trainer.global_rank])
+            if trainer.is_global_zero:
+                os.truncate(self.rows, self._loaded["rows"])
+        if trainer.is_global_zero:
+            for path in saved(self.folder):  # of a part that is trained anew
+                if step_of(path) > trainer.global_step:
+                    path.unlink()
+        self.stop.listen_again()
+        self.stop.deferred = True
+
+    def on_validation_start(self, trainer: L.Trainer, pl_module: L.LightningModule) -> None:
+        self.stop.deferred = False  # it may take long, and nothing of it is lost but time
+        if self.stop.made:
+            raise Stopped
+
+    def on_validation_end(self, trainer: L.Trainer, pl_module: L.LightningModule) -> None:
+        self.stop.deferred = True
+
+    def on_train_end(self, trainer: L.Trainer, pl_module: L.LightningModule) -> None:
+        self.stop.deferred = False
+
+    def on_train_batch_end(
+        self, trainer: L.Trainer, pl_module: L.LightningModule, outputs: Any, batch: Any, batch_idx: int
+    ) -> None:
+        step = trainer.global_step
+        # TODO(lead): log rows before on_train_batch_end
+        if (
+            step % self.train.validate_every
+            and step % self.train.log_every
+            and step < self.train.steps
+            and any_rank(self._due(step))
+        ):
+            self._save(trainer, step)
+            if any_rank(self.stop.made):
+                raise Stopped
+
+    def _due(self, step: int) -> bool:
+        by_steps, by_time = self.train.checkpoint_steps, self.train.checkpoint_seconds
+        return (
+            self.stop.made
+            or bool(by_steps and step % by_steps == 0)
+            or bool(by_time and time.monotonic() - self.written >= by_time)
+        )
+
+    def _save(self, trainer: L.Trainer, step: int) -> None:
+        trainer.save_checkpoint(self.folder / f"step-{step}.ckpt", weights_only=False)
+        if trainer.is_global_zero:
+            for old in saved(self.folder)[KEPT:]:
+                old.unlink()
+        self.written = time.monotonic()
+
+
+class WholeFiles(TorchCheckpointIO):
+    """Writes a checkpoint in one step: a kill, or a full disk, leaves the old file or the new one whole."""
+
+    def save_checkpoint(self, checkpoint: State, path: str | Path, storage_options: Any = None) -> None:
+        path = Path(path)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        temporary = path.with_name(f".{path.name}.{os.getpid()}")
+        packed = io.BytesIO()
+        torch.save(checkpoint, packed)  # of a full disk it would give no intelligible account
+        try:
+            with temporary.open("wb") as file:
+                file.write(packed.getbuffer())
+                file.flush()
+                os.fsync(file.fileno())
+            temporary.replace(path)
+        finally:
+            temporary.unlink(missing_ok=True)
+
+
+def saved(folder: Path) -> list[Path]:
+    """Checkpoints in a folder, the last first."""
+    return sorted(folder.glob("step-*.ckpt"), key=step_of, reverse=True)
+
+
+def step_of(path: Path) -> int:
+    """The number in the name of step-N.ckpt."""
+    return int(path.stem.partition("-")[2])
+
+
+def last_usable(folder: Path, rows: Path, marks: Mapping[str, Any]) -> Path | None:
+    """The last checkpoint that can be gone on from; says on standard error why others cannot. None: start anew.
+
+    One that cannot be read is passed over for the one before. Marks that differ (another code, another number of
+    devices) make it useless: half a run would be of one kind and half of the other.
+    """
+    for path in saved(folder):
+        try:
+            state = torch.load(path, map_location="cpu", weights_only=True)["callbacks"][Checkpoints.__qualname__]
+        except Exception as error:  # whatever a torn file makes of the reader
+            print(f"{path.name}: cannot be read ({type(error).__name__}); the one before it is taken", file=sys.stderr)
+            continue
+        obstacle = _obstacle(state, rows, marks)
+        if obstacle is None:
+            return path
+        print(f"{path.name}: not gone on from, {obstacle}", file=sys.stderr)
+    return None
+
+
+def _obstacle(state: State, rows: Path, marks: Mapping[str, Any]) -> str | None:
+    """Why a run cannot go on from a checkpoint with this state."""
+    then = state["marks"]
+    differing = [
+        f"{name} was {then.get(name)!r} and is {marks.get(name)!r}"
+        for name in dict.fromkeys([*then, *marks])
+        if then.get(name) != marks.get(name)
+    ]
+    if differing:
+        return "; ".join(differing)
+    return (
+        None if rows.is_file() and rows.stat().st_size >= state["rows"] else f"{rows.name} is shorter than it was then"
+    )
+
+
+def marks(run: Run, commit: str | None) -> dict[str, Any]:
+    """What has to be the same for half a run to fit the other half, in values that JSON has."""
+    sections = json.loads(json.dumps(run.settings.identity()))
+    return {
+        **_flat(sections),
+        "seed": run.seed,
+        "train.devices": run.settings.train.devices,
+        "commit": commit,
+        "torch": str(torch.__version__),
+    }
+
+
+def _flat(nested: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
+    """Values by dotted path."""
+    flat: dict[str, Any] = {}
+    for name, value in nested.items():
+        flat |= _flat(value, f"{prefix}{name}.") if isinstance(value, dict) else {prefix + name: value}
+    return flat
+
+
+def random_state() -> State:
+    """Of every generator that a model could draw from, in plain values and tensors, which load safely."""
+    name, keys, *rest = np.random.get_state()
+    return {
+        "python": random.getstate(),
+        "numpy": [name, np.asarray(keys).tolist(), *rest],
+        "torch": torch.get_rng_state(),
+        "cuda": torch.cuda.get_rng_state_all() if torch.cuda.is_available() else [],
+    }
+
+
+def set_random_state(state: State) -> None:
+    """Go on drawing where `random_state` was taken."""
+    random.setstate(state["python"])
+    np.random.set_state(tuple(state["numpy"]))
+    torch.set_rng_state(state["torch"])
+    if state["cuda"]:
+        torch.cuda.set_rng_state_all(state["cuda"])

@@ -1,0 +1,199 @@
+"""A run that is interrupted goes on as one that never was: the same rows, weights, noise and bookkeeping."""
+
+import io
+import json
+import os
+import random
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from ablations import checkpoints
+from ablations.checkpoints import last_usable, marks, random_state, saved, set_random_state
+from ablations.interruption import Stopped, StopRequest
+from ablations.load import make_study
+from ablations.results import Result
+from ablations.study import Run
+from ablations.train import train
+from reports.rows import read_metrics
+
+STEPS = 23
+ORDER = {"name": "order", "target": "previous", "length": 5, "vocabulary": 7, "validation_size": 11, "test_size": 13}
+GERMAN = {"name": "german", "train_size": 40, "validation_size": 5, "test_size": 7, "contrast_size": 7}
+KINDS: dict[str, dict[str, Any]] = {
+    "tagger": {"task": ORDER, "model": {"architecture": "decoder", "d_model": 12, "n_heads": 3, "dropout": 0.2}},
+    "lstm": {"task": ORDER, "model": {"architecture": "lstm", "d_hidden": 13, "d_model": 7, "dropout": 0.2}},
+    "batch norm": {"task": ORDER, "model": {"architecture": "encoder", "d_model": 12, "n_heads": 3, "norm": "batch"}},
+    "translator": {
+        "task": GERMAN,
+        "model": {"architecture": "encoder-decoder", "d_model": 12, "n_heads": 3, "dropout": 0.2},
+    },
+}
+
+
+class Killed(BaseException):
+    """Stands for a SIGKILL: nothing of the run is tidied up."""
+
+
+def make_run(kind: str = "tagger", **train_settings: Any) -> Run:
+    settings = {"steps": STEPS, "batch_size": 3, "warmup": 2, "validate_every": 7, "log_every": 3} | train_settings
+    experiment = KINDS[kind] | {"train": settings}
+    (run,) = make_study({"name": "tiny", "seeds": [3], "experiments": {"e": experiment}}).runs()
+    return run
+
+
+def kill_after(step: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The process dies at the end of a step, after what was to be written at it."""
+    write = checkpoints.Checkpoints.on_train_batch_end
+
+    def dying(self: Any, trainer: Any, *rest: Any) -> None:
+        write(self, trainer, *rest)
+        if trainer.global_step == step:
+            raise Killed
+
+    monkeypatch.setattr(checkpoints.Checkpoints, "on_train_batch_end", dying)
+
+
+def killed(run: Run, folder: Path, step: int, **options: Any) -> None:
+    """Train the run until it is killed after a step."""
+    with pytest.MonkeyPatch.context() as patch:
+        kill_after(step, patch)
+        with pytest.raises(Killed):
+            train(run, folder, **options)
+
+
+def interrupted(run: Run, folder: Path, steps: list[int]) -> Result:
+    """The run, killed at each of the steps in turn."""
+    for step in steps:
+        killed(run, folder, step)
+    return train(run, folder)
+
+
+def same(result: Result) -> dict[str, Any]:
+    """What does not depend on the clock."""
+    counted = {name: result.cost[name] for name in ("parameters", "training_flops")}
+    return {"status": result.status, "reason": result.reason, "metrics": result.metrics, **counted}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("steps", [[6], [2, 13, 15], [22]], ids=str)
+def test_a_killed_run_ends_as_one_that_never_was(kind: str, steps: list[int], tmp_path: Path) -> None:
+    run = make_run(kind, checkpoint_steps=5, keep_checkpoints=True)
+    whole = train(run, tmp_path / "whole")
+    parts = interrupted(run, tmp_path / "parts", steps)
+    assert same(parts) == same(whole)
+    for name in ("metrics.csv", "outputs/translations.csv.gz", "outputs/contrasts.csv.gz"):
+        files = [tmp_path / folder / name for folder in ("whole", "parts")]
+        assert files[0].exists() == files[1].exists() == (name == "metrics.csv" or kind == "translator")
+        assert not files[0].exists() or files[0].read_bytes() == files[1].read_bytes()
+    weights = [
+        torch.load(tmp_path / folder / "checkpoints/best.ckpt", weights_only=True)["state_dict"]
+        for folder in ("whole", "parts")
+    ]
+    assert all(torch.equal(weights[0][name], weights[1][name]) for name in weights[0])
+    assert saved(tmp_path / "parts/checkpoints") == []
+
+
+def test_it_does_go_on_and_not_begin_anew(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    interrupted(make_run(checkpoint_steps=5), tmp_path, [16])
+    assert "goes on from step-10.ckpt" in capsys.readouterr().err  # a row is logged after step 15
+
+
+def test_rows_written_after_the_checkpoint_are_neither_lost_nor_doubled(tmp_path: Path) -> None:
+    run = make_run(checkpoint_steps=5)
+    killed(run, tmp_path, 19)
+    with (tmp_path / "metrics.csv").open("a") as file:
+        file.write("21,train,lo")  # torn
+    train(run, tmp_path)
+    rows = [row for row in read_metrics(tmp_path) if (row.split, row.metric) == ("train", "loss")]
+    assert [row.step for row in rows] == list(range(3, STEPS, 3))
+    assert (tmp_path / "metrics.csv").read_text().count("step,split") == 1
+
+
+def test_short_runs_write_none_and_the_last_two_are_kept(tmp_path: Path) -> None:
+    for name, steps, expected in (("by time", 0, []), ("by steps", 4, ["step-20.ckpt", "step-16.ckpt"])):
+        killed(make_run(checkpoint_steps=steps), tmp_path / name, 22)
+        assert [path.name for path in saved(tmp_path / name / "checkpoints")] == expected
+
+
+def test_the_clock_decides_too(tmp_path: Path) -> None:
+    killed(make_run(checkpoint_seconds=1e-9), tmp_path, 2)
+    assert [path.name for path in saved(tmp_path / "checkpoints")] == ["step-2.ckpt", "step-1.ckpt"]
+
+
+@pytest.mark.parametrize("cut", [1000, 10, None], ids=["shorter by 1 kB", "ten bytes left", "empty"])
+def test_a_torn_checkpoint_is_passed_over_with_a_message(
+    cut: int | None, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run = make_run(checkpoint_steps=4)
+    whole = train(run, tmp_path / "whole")
+    folder = tmp_path / "torn"
+    killed(run, folder, 17)
+    last = folder / "checkpoints/step-16.ckpt"
+    os.truncate(last, {1000: last.stat().st_size - 1000, 10: 10, None: 0}[cut])
+    parts = train(run, folder)
+    said = capsys.readouterr().err
+    assert "step-16.ckpt: cannot be read" in said
+    assert "goes on from step-10.ckpt" in said or "goes on from step-8.ckpt" in said
+    assert same(parts) == same(whole)
+
+
+def test_where_both_are_torn_the_run_begins_anew(tmp_path: Path) -> None:
+    run = make_run(checkpoint_steps=4)
+    whole = train(run, tmp_path / "whole")
+    killed(run, tmp_path / "torn", 17)
+    for path in saved(tmp_path / "torn/checkpoints"):
+        path.write_bytes(b"PK")
+    assert same(train(run, tmp_path / "torn")) == same(whole)
+
+
+def test_what_a_checkpoint_differs_in_is_named_and_it_is_not_used(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run = make_run(checkpoint_steps=4)
+    killed(run, tmp_path, 9, commit="a")
+    folder, log = tmp_path / "checkpoints", tmp_path / "metrics.csv"
+    assert last_usable(folder, log, marks(run, "a")) == folder / "step-8.ckpt"
+    assert last_usable(folder, log, marks(run, "b")) is None
+    assert "step-8.ckpt: not gone on from, commit was 'a' and is 'b'" in capsys.readouterr().err
+    other = make_run("lstm", checkpoint_steps=4, lr=0.5)
+    assert last_usable(folder, log, marks(other, "a")) is None
+    said = capsys.readouterr().err
+    assert "train.lr was 0.003 and is 0.5" in said
+    assert "model.architecture was 'decoder' and is 'lstm'" in said
+    log.write_text("")
+    assert last_usable(folder, log, marks(run, "a")) is None
+    assert "metrics.csv is shorter than it was then" in capsys.readouterr().err
+
+
+def test_a_run_that_is_asked_to_stop_writes_a_checkpoint_and_ends(tmp_path: Path) -> None:
+    run = make_run()
+    whole = train(run, tmp_path / "whole")
+    stop = StopRequest()
+    stop.made = True  # while it was being set up it would have ended at once
+    with pytest.raises(Stopped):
+        train(run, tmp_path / "stopped", stop=stop)
+    assert [path.name for path in saved(tmp_path / "stopped/checkpoints")] == ["step-1.ckpt"]
+    assert not (tmp_path / "stopped/result.json").exists()
+    assert same(train(run, tmp_path / "stopped")) == same(whole)
+
+
+def test_every_checkpoint_is_read_by_the_safe_loader_and_its_marks_are_json(tmp_path: Path) -> None:
+    run = make_run("translator", checkpoint_steps=4)
+    killed(run, tmp_path, 9)
+    state = torch.load(tmp_path / "checkpoints/step-8.ckpt", weights_only=True)
+    assert state["global_step"] == 8
+    assert json.loads(json.dumps(state["callbacks"]["Checkpoints"]["marks"])) == marks(run, None)
+
+
+def test_random_states_of_all_generators_come_back() -> None:
+    state = random_state()
+    first = (random.random(), float(np.random.rand()), torch.rand(1).item())
+    set_random_state(state)
+    assert (random.random(), float(np.random.rand()), torch.rand(1).item()) == first
+    torch.save(state, buffer := io.BytesIO())
+    buffer.seek(0)
+    assert torch.load(buffer, weights_only=True)["python"] == state["python"]
