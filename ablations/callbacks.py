@@ -1,12 +1,13 @@
 """What is watched while a run trains: its cost, and the validation values of its best weights."""
 
 import time
-from contextlib import suppress
+from contextlib import AbstractContextManager, nullcontext, suppress
 from pathlib import Path
 from typing import Any, cast
 
 import lightning as L
 from lightning.pytorch.callbacks import Callback
+from lightning.pytorch.profilers import Profiler
 from torch import Tensor
 
 from ablations.progress import Progress, write_progress
@@ -155,18 +156,17 @@ class Heartbeat(Callback):
         now = time.monotonic()
         if now >= self._next and trainer.is_global_zero:
             self._next = now + self.INTERVAL
-            self._write(trainer, now)
+            self._write(trainer, pl_module, now)
 
     def on_validation_start(self, trainer: L.Trainer, pl_module: L.LightningModule) -> None:
         if trainer.is_global_zero:  # it may take longer than all steps since
-            self._write(trainer, time.monotonic())
+            self._write(trainer, pl_module, time.monotonic())
 
-    def _write(self, trainer: L.Trainer, now: float) -> None:
-        loss = trainer.callback_metrics.get("train/loss")
+    def _write(self, trainer: L.Trainer, pl_module: L.LightningModule, now: float) -> None:
         progress = Progress(
             step=trainer.global_step,
             steps=self.steps,
-            loss=None if loss is None else float(loss),
+            loss=cast(Module, pl_module).last_loss,
             tokens_per_second=self.stopwatch.rate(),
             device=self.device,
             seconds=now - self.began,
@@ -174,3 +174,18 @@ class Heartbeat(Callback):
         )
         with suppress(OSError):  # a disk that is full: the results will say so
             write_progress(self.folder, progress)
+
+
+class NoProfiler(Profiler):
+    """Measures nothing. So does Lightning's default, which makes a generator for each of some 40 hooks a step."""
+
+    nothing: AbstractContextManager[Any] = nullcontext()
+
+    def start(self, action_name: str) -> None:
+        """Nothing."""
+
+    def stop(self, action_name: str) -> None:
+        """Nothing."""
+
+    def profile(self, action_name: str) -> AbstractContextManager[Any]:  # type: ignore[override]
+        return self.nothing

@@ -101,13 +101,7 @@ class Checkpoints(Callback):
         self, trainer: L.Trainer, pl_module: L.LightningModule, outputs: Any, batch: Any, batch_idx: int
     ) -> None:
         step = trainer.global_step
-        # TODO(lead): log rows before on_train_batch_end
-        if (
-            step % self.train.validate_every
-            and step % self.train.log_every
-            and step < self.train.steps
-            and any_rank(self._due(step))
-        ):
+        if step % self.train.validate_every and step < self.train.steps and any_rank(self._due(step)):
             self._save(trainer, step)
             if any_rank(self.stop.made):
                 raise Stopped

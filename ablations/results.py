@@ -107,6 +107,7 @@ def now() -> str:
 
 def signature(run: Run, commit: str | None) -> str:
     """One line that makes a number traceable: study, variant, seed, steps, data, versions, commit."""
+    installed = versions()
     parts = {
         "study": run.study,
         "experiment": run.experiment,
@@ -114,8 +115,8 @@ def signature(run: Run, commit: str | None) -> str:
         "seed": run.seed,
         "steps": run.settings.train.steps,
         "data": run.settings.fingerprint,
-        "torch": versions()["torch"],
-        "version": versions()["transformer-ablations"],
+        "torch": installed["torch"],
+        "version": installed["transformer-ablations"],
         "commit": (commit or "none")[:8],
         "id": run.id,
     }

@@ -14,7 +14,7 @@ import torch
 from torch import nn
 
 from ablations.allocation import keep_freed_memory
-from ablations.callbacks import Best, Heartbeat, Stopwatch, ValidateLast
+from ablations.callbacks import Best, Heartbeat, NoProfiler, Stopwatch, ValidateLast
 from ablations.checkpoints import Checkpoints, WholeFiles, last_usable, marks, saved
 from ablations.find import WEIGHTS
 from ablations.interruption import StopRequest
@@ -130,6 +130,7 @@ class Watch:
             check_val_every_n_epoch=None,
             num_sanity_val_steps=0,
             log_every_n_steps=min(settings.log_every, settings.steps),
+            profiler=NoProfiler(),
             enable_checkpointing=False,
             enable_progress_bar=False,
             enable_model_summary=False,

@@ -148,6 +148,10 @@ class TaskData(L.LightningDataModule, Generic[ConfigT]):
         assert self._held is not None, "setup() comes first"
         return (batch for sets in self._held.values() for batches in sets for batch in batches)
 
+    def transfer_batch_to_device(self, batch: Batch, device: torch.device, dataloader_idx: int) -> Batch:
+        """Nothing to move on the CPU, where batches are made; Lightning would look through each one."""
+        return batch if device.type == "cpu" else super().transfer_batch_to_device(batch, device, dataloader_idx)
+
     def train_dataloader(self) -> "BatchLoader":
         """`steps` batches, in order; this device's share of each."""
         rank, ranks = self._seat()

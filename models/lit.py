@@ -13,15 +13,18 @@ that alone.
 Keys: split/metric or split/metric@coordinate. `loss` is plain cross-entropy in nats a token over the whole epoch.
 """
 
+import inspect
 from collections.abc import Callable
 from typing import Any, cast
 
 import lightning as L
 import torch
 import torch.distributed as dist
+from lightning.pytorch.core.optimizer import LightningOptimizer
 from lightning.pytorch.utilities.types import OptimizerLRScheduler
 from torch import Tensor, nn
 from torch.optim import Optimizer
+from torch.optim.lr_scheduler import LRScheduler
 
 from models.collective import add_up
 from models.config import TaskShape
@@ -46,15 +49,19 @@ class Diverged(RuntimeError):
 class Module(L.LightningModule):
     """What all kinds share: one step that makes the loss, one path for validation and test, one optimiser.
 
-    Clips the gradient itself, to `optim.clip`: the Trainer needs no `gradient_clip_val`.
+    Takes the optimiser's steps itself ("manual optimisation"): Lightning's own way there is through many more hooks. So
+    the Trainer can have no `accumulate_grad_batches`, and needs no `gradient_clip_val`: `optim.clip` is the norm.
     """
 
     def __init__(self, model: nn.Module, optim: OptimConfig) -> None:
         super().__init__()
+        self.automatic_optimization = False
         self.model = model
         self.optim = optim
         self.train_loss = RunningMean()
         self.train_loss.persistent(True)  # a resumed run logs what the whole run would have logged
+        self.last_loss: float | None = None
+        """The training loss that was logged last."""
         self.evaluation = Evaluation(self.device)
 
     def step(self, batch: Batch) -> tuple[Tensor, TokenLoss]:
@@ -63,27 +70,42 @@ class Module(L.LightningModule):
         return logits, token_loss(logits, batch["targets"], self.optim.label_smoothing)
 
     def training_step(self, batch: Batch, batch_idx: int) -> Tensor:
-        """Smoothed cross-entropy a token. Raises Diverged, on all devices, if it is not finite on one of them."""
+        """One optimiser step; gives the smoothed cross-entropy a token.
+
+        Raises Diverged, on all devices, if it is not finite on one of them.
+        """
         _, loss = self.step(batch)
         nats, tokens, finite = _of_all_devices(loss)
+        step = self.global_step + 1
         if not finite:
-            raise Diverged(self.global_step + 1)
+            raise Diverged(step)
         # the mean over devices: they average their gradients, and a token is to weigh the same wherever it is
         objective = loss.objective / (tokens.clamp(min=1) / self.trainer.world_size)
         self.train_loss.update(nats, tokens)  # of all devices on each, for a checkpoint keeps the state of one
         every: int = self.trainer.log_every_n_steps  # type: ignore[attr-defined]
-        if every and (self.global_step + 1) % every == 0:
+        if every and step % every == 0:
             self._log_training()
+        self._optimise(objective)
         return objective
+
+    # Lightning asks for it at every step, and finding it out takes long
+    training_step.__signature__ = inspect.signature(training_step)  # type: ignore[attr-defined]
+
+    def _optimise(self, objective: Tensor) -> None:
+        """Backward, clipping (`on_before_optimizer_step`), optimiser, schedule."""
+        optimizer = cast("LightningOptimizer", self.optimizers())
+        optimizer.zero_grad()
+        self.manual_backward(objective)
+        optimizer.step()
+        cast("LRScheduler", self.lr_schedulers()).step()
 
     def configure_optimizers(self) -> OptimizerLRScheduler:
         return configure(self.model.parameters(), self.optim)
 
-    def configure_gradient_clipping(
-        self, optimizer: Optimizer, gradient_clip_val: float | None = None, gradient_clip_algorithm: str | None = None
-    ) -> None:
+    def on_before_optimizer_step(self, optimizer: Optimizer) -> None:
         if self.optim.clip:
-            self.clip_gradients(optimizer, gradient_clip_val=self.optim.clip, gradient_clip_algorithm="norm")
+            (group,) = optimizer.param_groups
+            nn.utils.clip_grad_norm_(group["params"], self.optim.clip)
 
     def evaluate(self, batch: Batch) -> None:
         """Adds a batch to the metrics of the split; validation and test alike."""
@@ -120,13 +142,15 @@ class Module(L.LightningModule):
             self.log(f"{split}/{name}", value, batch_size=1, add_dataloader_idx=False, sync_dist=True, reduce_fx="max")
 
     def _log_training(self) -> None:
-        """The mean since the last logged step, and the rate of this one."""
-        loss = self.train_loss.compute()
+        """The mean since the last logged step, and the rate of this one, to the loggers: `self.log` takes 50 times as
+        long, and keeps Lightning busy with the values at every later step.
+        """
+        self.last_loss = loss = self.train_loss.compute()
         self.train_loss.reset()
-        if loss is not None:
-            self.log("train/loss", loss, on_step=True, on_epoch=False, batch_size=1)
         rate = self.trainer.optimizers[0].param_groups[0]["lr"]
-        self.log("train/lr", rate, on_step=True, on_epoch=False, batch_size=1)
+        values = ({} if loss is None else {"train/loss": loss}) | {"train/lr": rate}
+        for logger in self.loggers:
+            logger.log_metrics(values, self.global_step)
 
 
 class Tagger(Module):

@@ -74,9 +74,9 @@ class OptimConfig:
 def configure(parameters: Iterable[nn.Parameter], config: OptimConfig) -> "OptimizerLRScheduler":
     """AdamW and its schedule in the form that Lightning's `configure_optimizers` returns.
 
-    The rate is moved after every optimiser step (never every epoch), so that step n = 1, 2, ... runs at lr * factor(n).
+    Whoever takes an optimiser's step moves the schedule after it: step n = 1, 2, ... then runs at lr * factor(n).
     """
     optimiser = AdamW(parameters, lr=config.lr, betas=(0.9, config.beta2), weight_decay=config.weight_decay, fused=True)
     # LambdaLR asks with the number of steps already done.
     schedule = LambdaLR(optimiser, lambda done: config.factor(done + 1))
-    return {"optimizer": optimiser, "lr_scheduler": {"scheduler": schedule, "interval": "step"}}
+    return {"optimizer": optimiser, "lr_scheduler": schedule}

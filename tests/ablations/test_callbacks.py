@@ -92,14 +92,15 @@ def test_a_heartbeat_says_how_far_the_run_is(tmp_path: Path, monkeypatch: pytest
     clock = iter([100.0, 100.4, 101.5])
     monkeypatch.setattr(time, "monotonic", lambda: next(clock))
     beat = Heartbeat(tmp_path, Stopwatch(ModelConfig(d_model=12), SHAPE), 50, "cpu")
-    trainer: Any = SimpleNamespace(global_step=7, is_global_zero=True, callback_metrics={})
-    beat.on_train_start(trainer, NOTHING)
+    trainer: Any = SimpleNamespace(global_step=7, is_global_zero=True)
+    module: Any = SimpleNamespace(last_loss=0.5)
+    beat.on_train_start(trainer, module)
     trainer.global_step = 9
-    beat.on_train_batch_end(trainer, NOTHING, NOTHING, {}, 0)
+    beat.on_train_batch_end(trainer, module, NOTHING, {}, 0)
     progress = read_progress(tmp_path)
-    assert progress == Progress(9, 50, None, None, "cpu", 100.4 - 100.0, first=7)
+    assert progress == Progress(9, 50, 0.5, None, "cpu", 100.4 - 100.0, first=7)
     trainer.global_step = 12
-    beat.on_train_batch_end(trainer, NOTHING, NOTHING, {}, 0)
+    beat.on_train_batch_end(trainer, module, NOTHING, {}, 0)
     progress = read_progress(tmp_path)
     assert progress is not None
     assert (progress.step, progress.seconds) == (12, 1.5)

@@ -99,7 +99,7 @@ def test_a_killed_run_ends_as_one_that_never_was(kind: str, steps: list[int], tm
 
 def test_it_does_go_on_and_not_begin_anew(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     interrupted(make_run(checkpoint_steps=5), tmp_path, [16])
-    assert "goes on from step-10.ckpt" in capsys.readouterr().err  # a row is logged after step 15
+    assert "goes on from step-15.ckpt" in capsys.readouterr().err
 
 
 def test_rows_written_after_the_checkpoint_are_neither_lost_nor_doubled(tmp_path: Path) -> None:
@@ -137,7 +137,7 @@ def test_a_torn_checkpoint_is_passed_over_with_a_message(
     parts = train(run, folder)
     said = capsys.readouterr().err
     assert "step-16.ckpt: cannot be read" in said
-    assert "goes on from step-10.ckpt" in said or "goes on from step-8.ckpt" in said
+    assert "goes on from step-12.ckpt" in said
     assert same(parts) == same(whole)
 
 

@@ -55,13 +55,12 @@ def test_optimiser_step_n_runs_at_the_rate_of_step_n() -> None:
     assert isinstance(optimiser, torch.optim.AdamW)
     group = optimiser.param_groups[0]
     assert (group["betas"], group["weight_decay"], group["fused"]) == ((0.9, 0.95), 0.07, True)
-    assert schedule["interval"] == "step"
     rates = []
     for _ in range(8):
         rates.append(group["lr"])
         weight.grad = torch.ones(2)
         optimiser.step()
-        schedule["scheduler"].step()
+        schedule.step()
     assert rates == pytest.approx([0.3 * config.factor(step) for step in range(1, 9)])
 
 
@@ -70,10 +69,10 @@ def test_a_schedule_resumes_with_the_rate_of_the_next_step() -> None:
     first: Any = configure([nn.Parameter(torch.ones(2))], config)
     for _ in range(5):
         first["optimizer"].step()
-        first["lr_scheduler"]["scheduler"].step()
+        first["lr_scheduler"].step()
     second: Any = configure([nn.Parameter(torch.ones(2))], config)
     second["optimizer"].load_state_dict(first["optimizer"].state_dict())
-    second["lr_scheduler"]["scheduler"].load_state_dict(first["lr_scheduler"]["scheduler"].state_dict())
+    second["lr_scheduler"].load_state_dict(first["lr_scheduler"].state_dict())
     assert second["optimizer"].param_groups[0]["lr"] == pytest.approx(config.lr * config.factor(6))
 
 
