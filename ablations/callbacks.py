@@ -1,6 +1,7 @@
 """What is watched while a run trains: its cost, and the validation values of its best weights."""
 
 import time
+from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext, suppress
 from pathlib import Path
 from typing import Any, cast
@@ -32,11 +33,42 @@ def tokens(batch: dict[str, Any]) -> int:
     return int(real.sum()) if real is not None else batch["targets"].numel()
 
 
-class Stopwatch(Callback):
-    """Seconds, tokens and operations of the training alone, without validation; in the end those of all ranks."""
+class Heartbeat:
+    """Says about once a second, in progress.json, how far a run is.
 
-    def __init__(self, config: ModelConfig, shape: TaskShape, rank: int = 0) -> None:
-        self.config, self.shape, self.rank = config, shape, rank
+    No callback of its own: each costs Lightning some microseconds at each of a step's hooks.
+    """
+
+    INTERVAL = 1.0  # seconds
+
+    def __init__(self, folder: Path, steps: int, device: str) -> None:
+        self.folder, self.steps, self.device = folder, steps, device
+        self.began = self._next = time.monotonic()
+        self._first: int | None = None
+
+    def beat(self, step: int, loss: float | None, rate: Callable[[], float | None], *, now: bool = False) -> None:
+        """Say that `step` is done, unless something was said less than a second ago; `now`: in any case."""
+        if self._first is None:
+            self._first = step - 1
+        moment = time.monotonic()
+        if now or moment >= self._next:
+            self._next = moment + self.INTERVAL
+            seconds = moment - self.began
+            with suppress(OSError):  # a disk that is full: the results will say so
+                progress = Progress(step, self.steps, loss, rate(), self.device, seconds, self._first)
+                write_progress(self.folder, progress)
+
+
+class Stopwatch(Callback):
+    """Seconds, tokens and operations of the training alone, without validation; in the end those of all ranks.
+
+    `heartbeat`, if there is one, is told of every step.
+    """
+
+    def __init__(
+        self, config: ModelConfig, shape: TaskShape, rank: int = 0, heartbeat: Heartbeat | None = None
+    ) -> None:
+        self.config, self.shape, self.rank, self.heartbeat = config, shape, rank, heartbeat
         self.wall = self.busy = self.flops = 0.0
         self.tokens = 0
         self._began: tuple[float, float] | None = None
@@ -82,6 +114,8 @@ class Stopwatch(Callback):
         self._start()
 
     def on_validation_start(self, trainer: L.Trainer, pl_module: L.LightningModule) -> None:
+        if self.heartbeat is not None:  # validating may take longer than all steps since
+            self.heartbeat.beat(trainer.global_step, cast(Module, pl_module).last_loss, self.rate, now=True)
         self._stop()
 
     def on_validation_end(self, trainer: L.Trainer, pl_module: L.LightningModule) -> None:
@@ -99,20 +133,15 @@ class Stopwatch(Callback):
     ) -> None:
         self.tokens += tokens(batch)
         self.flops += batch_flops(self.config, self.shape, batch)
-
-
-class ValidateLast(Callback):
-    """A validation after the last step, whatever the interval: its weights may be the best, and are paid for."""
-
-    def on_train_batch_end(
-        self, trainer: L.Trainer, pl_module: L.LightningModule, outputs: Any, batch: dict[str, Any], batch_idx: int
-    ) -> None:
-        if trainer.global_step >= trainer.max_steps:
-            trainer.should_stop = True  # lightning validates before it stops on request, not before it stops by itself
+        if self.heartbeat is not None:
+            self.heartbeat.beat(trainer.global_step, cast(Module, pl_module).last_loss, self.rate)
 
 
 class Best(Callback):
-    """Weights and values of the validation at which the monitored one was lowest; NaN never is. Kept in memory."""
+    """Weights and values of the validation at which the monitored one was lowest; NaN never is. Kept in memory.
+
+    Whatever the interval, a validation follows the last step: its weights may be the best, and are paid for.
+    """
 
     def __init__(self, monitor: str) -> None:
         self.monitor = monitor
@@ -126,6 +155,12 @@ class Best(Callback):
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
         self.values, self.weights = state_dict["values"], state_dict["weights"]
 
+    def on_train_batch_end(
+        self, trainer: L.Trainer, pl_module: L.LightningModule, outputs: Any, batch: dict[str, Any], batch_idx: int
+    ) -> None:
+        if trainer.global_step >= trainer.max_steps:
+            trainer.should_stop = True  # lightning validates before it stops on request, not before it stops by itself
+
     def on_validation_end(self, trainer: L.Trainer, pl_module: L.LightningModule) -> None:
         values = {
             name: float(value) for name, value in trainer.callback_metrics.items() if name.startswith("validation/")
@@ -134,46 +169,6 @@ class Best(Callback):
             self.values = values
             weights = cast(Module, pl_module).model.state_dict()
             self.weights = {name: weight.detach().to("cpu", copy=True) for name, weight in weights.items()}
-
-
-class Heartbeat(Callback):
-    """Says about once a second, in progress.json, how far a run is."""
-
-    INTERVAL = 1.0  # seconds
-
-    def __init__(self, folder: Path, stopwatch: Stopwatch, steps: int, device: str) -> None:
-        self.folder, self.stopwatch, self.steps, self.device = folder, stopwatch, steps, device
-        self.began = time.monotonic()
-        self.first = 0
-        self._next = self.began
-
-    def on_train_start(self, trainer: L.Trainer, pl_module: L.LightningModule) -> None:
-        self.first = trainer.global_step
-
-    def on_train_batch_end(
-        self, trainer: L.Trainer, pl_module: L.LightningModule, outputs: Any, batch: dict[str, Any], batch_idx: int
-    ) -> None:
-        now = time.monotonic()
-        if now >= self._next and trainer.is_global_zero:
-            self._next = now + self.INTERVAL
-            self._write(trainer, pl_module, now)
-
-    def on_validation_start(self, trainer: L.Trainer, pl_module: L.LightningModule) -> None:
-        if trainer.is_global_zero:  # it may take longer than all steps since
-            self._write(trainer, pl_module, time.monotonic())
-
-    def _write(self, trainer: L.Trainer, pl_module: L.LightningModule, now: float) -> None:
-        progress = Progress(
-            step=trainer.global_step,
-            steps=self.steps,
-            loss=cast(Module, pl_module).last_loss,
-            tokens_per_second=self.stopwatch.rate(),
-            device=self.device,
-            seconds=now - self.began,
-            first=self.first,
-        )
-        with suppress(OSError):  # a disk that is full: the results will say so
-            write_progress(self.folder, progress)
 
 
 class NoProfiler(Profiler):

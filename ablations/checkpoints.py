@@ -12,6 +12,7 @@ import random
 import sys
 import time
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -35,28 +36,56 @@ class Checkpoints(Callback):
     """Writes a checkpoint every `checkpoint_seconds` or `checkpoint_steps`, and when the run is asked to stop.
 
     Args:
-        folder: where they lie.
-        rows: the run's metrics.csv.
+        folder: of the run.
         train: when they are due.
         marks: what a checkpoint must agree in with the run that goes on from it.
         stop: whether the run is asked to stop. Raises Stopped after the checkpoint then.
-        began: when the run began, by time.monotonic(); by default now.
     """
 
-    def __init__(
-        self,
-        folder: Path,
-        rows: Path,
-        train: TrainConfig,
-        marks: Mapping[str, Any],
-        stop: StopRequest,
-        began: float | None = None,
-    ) -> None:
-        self.folder, self.rows, self.train, self.marks, self.stop = folder, rows, train, dict(marks), stop
-        self.began = time.monotonic() if began is None else began
-        self.written = time.monotonic()
+    def __init__(self, folder: Path, train: TrainConfig, marks: Mapping[str, Any], stop: StopRequest) -> None:
+        self.folder, self.rows = folder / "checkpoints", folder / "metrics.csv"
+        self.train, self.marks, self.stop = train, dict(marks), stop
+        self.began = self.written = time.monotonic()
         self.spent = 0.0
         self._loaded: State | None = None
+
+    def last_usable(self) -> Path | None:
+        """The last checkpoint that can be gone on from; says on standard error which it is, and why others are not.
+
+        None: start anew. One that cannot be read is passed over for the one before. Marks that differ (another code,
+        another number of devices) make it useless: half a run would be of one kind and half of the other.
+        """
+        for path in saved(self.folder):
+            try:
+                state = torch.load(path, map_location="cpu", weights_only=True)["callbacks"][self.state_key]
+            except Exception as error:  # whatever a torn file makes of the reader
+                print(f"{path.name}: cannot be read ({type(error).__name__})", file=sys.stderr)
+                continue
+            obstacle = self._obstacle(state)
+            print(f"{path.name}: {obstacle}" if obstacle else f"goes on from {path.name}", file=sys.stderr)
+            if not obstacle:
+                return path
+        return None
+
+    def prune(self) -> None:
+        """Remove all from which a run that has ended could have gone on."""
+        for path in saved(self.folder):
+            path.unlink()
+        with suppress(OSError):  # best weights were asked for, or there is no folder
+            self.folder.rmdir()
+
+    def _obstacle(self, state: State) -> str | None:
+        """Why the run cannot go on from a checkpoint with this state."""
+        then, now = state["marks"], self.marks
+        differing = [
+            f"{name} was {then.get(name)!r} and is {now.get(name)!r}"
+            for name in dict.fromkeys([*then, *now])
+            if then.get(name) != now.get(name)
+        ]
+        if differing:
+            return f"not gone on from, {'; '.join(differing)}"
+        whole = self.rows.is_file() and self.rows.stat().st_size >= state["rows"]
+        return None if whole else f"not gone on from, {self.rows.name} is shorter than it was then"
 
     def seconds(self) -> float:
         """Wall seconds that the run has taken so far, with those before it was interrupted."""
@@ -149,40 +178,6 @@ def saved(folder: Path) -> list[Path]:
 def step_of(path: Path) -> int:
     """The number in the name of step-N.ckpt."""
     return int(path.stem.partition("-")[2])
-
-
-def last_usable(folder: Path, rows: Path, marks: Mapping[str, Any]) -> Path | None:
-    """The last checkpoint that can be gone on from; says on standard error why others cannot. None: start anew.
-
-    One that cannot be read is passed over for the one before. Marks that differ (another code, another number of
-    devices) make it useless: half a run would be of one kind and half of the other.
-    """
-    for path in saved(folder):
-        try:
-            state = torch.load(path, map_location="cpu", weights_only=True)["callbacks"][Checkpoints.__qualname__]
-        except Exception as error:  # whatever a torn file makes of the reader
-            print(f"{path.name}: cannot be read ({type(error).__name__}); the one before it is taken", file=sys.stderr)
-            continue
-        obstacle = _obstacle(state, rows, marks)
-        if obstacle is None:
-            return path
-        print(f"{path.name}: not gone on from, {obstacle}", file=sys.stderr)
-    return None
-
-
-def _obstacle(state: State, rows: Path, marks: Mapping[str, Any]) -> str | None:
-    """Why a run cannot go on from a checkpoint with this state."""
-    then = state["marks"]
-    differing = [
-        f"{name} was {then.get(name)!r} and is {marks.get(name)!r}"
-        for name in dict.fromkeys([*then, *marks])
-        if then.get(name) != marks.get(name)
-    ]
-    if differing:
-        return "; ".join(differing)
-    return (
-        None if rows.is_file() and rows.stat().st_size >= state["rows"] else f"{rows.name} is shorter than it was then"
-    )
 
 
 def marks(run: Run, commit: str | None) -> dict[str, Any]:

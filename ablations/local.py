@@ -92,7 +92,7 @@ class Local:
         self._contexts.enter_context(_environment_of_runs())
         # rendezvous by file: no port that another run could have
         self._rendezvous = Path(self._contexts.enter_context(tempfile.TemporaryDirectory()))
-        self._context.set_forkserver_preload(["ablations.child"])
+        self._context.set_forkserver_preload(["ablations.preload"])
         return self
 
     def __exit__(self, *error: object) -> None:

@@ -3,8 +3,6 @@
 import math
 import resource
 import sys
-import time
-from contextlib import suppress
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Literal
@@ -14,8 +12,8 @@ import torch
 from torch import nn
 
 from ablations.allocation import keep_freed_memory
-from ablations.callbacks import Best, Heartbeat, NoProfiler, Stopwatch, ValidateLast
-from ablations.checkpoints import Checkpoints, WholeFiles, last_usable, marks, saved
+from ablations.callbacks import Best, Heartbeat, NoProfiler, Stopwatch
+from ablations.checkpoints import Checkpoints, WholeFiles, marks
 from ablations.find import WEIGHTS
 from ablations.interruption import StopRequest
 from ablations.kept import keep_subwords
@@ -47,11 +45,11 @@ def train(
     not finite ends the run as `diverged`, which is a result with values fixed beforehand: accuracy at chance, BLEU 0,
     loss ln V. Anything else is raised; Stopped where `stop` asked for it.
     """
-    started, began = now(), time.monotonic()
+    started = now()
+    checkpoints = Checkpoints(folder, run.settings.train, marks(run, commit), stop or StopRequest())
     torch.set_num_threads(1)  # the order of a sum depends on the threads, and so would the last bits of a result
     keep_freed_memory()
-    first = place.rank == 0
-    if first:
+    if place.rank == 0:
         folder.mkdir(parents=True, exist_ok=True)
         (folder / "result.json").unlink(missing_ok=True)
         write_run(run, folder, commit)
@@ -59,24 +57,19 @@ def train(
     data.setup()
     for note in data.notes:  # pairs dropped and the like, for the log
         print(note, file=sys.stderr)
-    shape = task_shape(data)
-    model = build_model(run.settings.model, shape, run.seed)
-    watch = Watch(
-        run, folder, Stopwatch(run.settings.model, shape, place.rank), commit, place, stop or StopRequest(), began
-    )
+    fitting = Fitting(run, folder, place, data, checkpoints)
     result = Result("completed")
     try:
         if run.settings.train.steps:
             with joined(place):
-                result = _fit_and_test(watch, data, model)
-        result.metrics += _probed(run, data, model)
+                result = fitting.fit_and_test()
+        result.metrics += _probed(run, data, fitting.model)
     except (Diverged, NoFiniteLoss) as diverged:
         result = Result("diverged", str(diverged), _fixed_values(data))
-    result.device = device_name(place)
-    result.cost = {"parameters": parameter_count(run.settings.model, shape), **watch.cost()}
-    if first:
+    result.device, result.cost = device_name(place), fitting.cost()
+    if place.rank == 0:
         write_result(run, folder, result, started, commit)
-        watch.prune()
+        checkpoints.prune()
     return result
 
 
@@ -96,36 +89,52 @@ def task_shape(data: TaskData[Any]) -> TaskShape:
     )
 
 
-class Watch:
-    """What is watched of one run, and what is kept of it beside its results."""
+class Fitting:
+    """Fitting and testing the model of one run, and what it took. The data are set up."""
 
-    def __init__(
-        self,
-        run: Run,
-        folder: Path,
-        stopwatch: Stopwatch,
-        commit: str | None,
-        place: Place,
-        stop: StopRequest,
-        began: float,
-    ) -> None:
-        self.run, self.folder, self.place, self.stopwatch = run, folder, place, stopwatch
-        self.log, self.weights = folder / "metrics.csv", folder / "checkpoints"
-        marked = marks(run, commit)
-        self.last = last_usable(self.weights, self.log, marked) if run.settings.train.steps else None
+    def __init__(self, run: Run, folder: Path, place: Place, data: TaskData[Any], checkpoints: Checkpoints) -> None:
+        self.run, self.folder, self.place, self.data, self.checkpoints = run, folder, place, data, checkpoints
+        self.shape = task_shape(data)
+        self.model = build_model(run.settings.model, self.shape, run.seed)
+        heartbeat = Heartbeat(folder, run.settings.train.steps, device_name(place)) if place.rank == 0 else None
+        self.stopwatch = Stopwatch(run.settings.model, self.shape, place.rank, heartbeat)
         self.best = Best(MONITOR)
-        self.checkpoints = Checkpoints(self.weights, self.log, run.settings.train, marked, stop, began)
-        self.heartbeat = Heartbeat(folder, stopwatch, run.settings.train.steps, device_name(place))
 
-    def trainer(self) -> L.Trainer:
-        """The Trainer of this run."""
+    def fit_and_test(self) -> Result:
+        """Train, then test the best weights, which the model has then. Raises Diverged and NoFiniteLoss."""
+        settings = self.run.settings
+        torch.manual_seed(noise_seed(self.run.seed, self.place))  # dropout
+        module = make_module(self.model, settings.train, self.shape, self.data.detokenise, settings.decode)
+        last = self.checkpoints.last_usable()
+        trainer = self._trainer(new=last is None)
+        trainer.fit(module, datamodule=self.data, ckpt_path=last, weights_only=True)
+        if self.best.weights is None:
+            raise NoFiniteLoss("no validation loss is finite")
+        self.model.load_state_dict(self.best.weights)
+        if settings.train.keep_checkpoints:
+            trainer.save_checkpoint(self.folder / WEIGHTS, weights_only=True)
+            keep_subwords(self.data, (self.folder / WEIGHTS).parent)
+        trainer.test(module, datamodule=self.data, verbose=False)
+        tested = {name: float(value) for name, value in trainer.callback_metrics.items() if name.startswith("test/")}
+        return self._result(module, tested)
+
+    def cost(self) -> dict[str, float | None]:
+        """Columns of the result's cost."""
+        return {
+            "parameters": parameter_count(self.run.settings.model, self.shape),
+            **self.stopwatch.cost(),
+            "wall_seconds": round(self.checkpoints.seconds(), 3),
+            "peak_memory_mib": peak_memory(self.place),
+        }
+
+    def _trainer(self, *, new: bool) -> L.Trainer:
         settings, placed = self.run.settings.train, trainer_options(self.place)
         return L.Trainer(
             **placed | {"plugins": [*placed["plugins"], WholeFiles()]},
             precision=PRECISIONS[settings.precision],
             max_steps=settings.steps,
-            logger=MetricsCsv(self.log, new=self.place.rank == 0 and self.last is None),
-            callbacks=[self.stopwatch, ValidateLast(), self.best, self.heartbeat, self.checkpoints],
+            logger=MetricsCsv(self.checkpoints.rows, new=new and self.place.rank == 0),
+            callbacks=[self.stopwatch, self.best, self.checkpoints],
             val_check_interval=settings.validate_every,
             check_val_every_n_epoch=None,
             num_sanity_val_steps=0,
@@ -137,46 +146,16 @@ class Watch:
             default_root_dir=self.folder,
         )
 
-    def cost(self) -> dict[str, float | None]:
-        """What the run took, in the columns of its result."""
-        return {
-            **self.stopwatch.cost(),
-            "wall_seconds": round(self.checkpoints.seconds(), 3),
-            "peak_memory_mib": peak_memory(self.place),
-        }
-
-    def prune(self) -> None:
-        """Remove the checkpoints that nothing will go on from; the best weights stay if they were asked for."""
-        for path in saved(self.weights):
-            path.unlink()
-        with suppress(OSError):  # not empty, or not there
-            self.weights.rmdir()
-
-
-def _fit_and_test(watch: Watch, data: TaskData[Any], model: nn.Module) -> Result:
-    """Fit, then test the best weights. Raises Diverged and NoFiniteLoss."""
-    run = watch.run
-    torch.manual_seed(noise_seed(run.seed, watch.place))  # dropout
-    module = make_module(model, run.settings.train, task_shape(data), data.detokenise, run.settings.decode)
-    trainer = watch.trainer()
-    if watch.last is not None:
-        print(f"goes on from {watch.last.name}", file=sys.stderr)
-    trainer.fit(module, datamodule=data, ckpt_path=watch.last, weights_only=True)
-    if watch.best.weights is None:
-        raise NoFiniteLoss("no validation loss is finite")
-    model.load_state_dict(watch.best.weights)
-    if run.settings.train.keep_checkpoints:
-        trainer.save_checkpoint(watch.folder / WEIGHTS, weights_only=True)
-        keep_subwords(data, watch.weights)
-    trainer.test(module, datamodule=data, verbose=False)
-    tested = {name: float(value) for name, value in trainer.callback_metrics.items() if name.startswith("test/")}
-    if not math.isfinite(tested["test/loss"]):
-        raise NoFiniteLoss("the test loss is not finite")
-    metrics = [Metric.from_key(name, value) for name, value in {**watch.best.values, **tested}.items()]
-    metrics += [Metric("test", ITEMS, coordinate, count) for coordinate, count in module.evaluation.items().items()]
-    if watch.place.rank == 0:
-        _write_outputs(module, watch.folder / "outputs")
-    return Result("completed", metrics=metrics, signatures=module.signatures if isinstance(module, Translator) else {})
+    def _result(self, module: Module, tested: dict[str, float]) -> Result:
+        """The best validation's values and the test's; the first rank writes what is known of each item."""
+        if not math.isfinite(tested["test/loss"]):
+            raise NoFiniteLoss("the test loss is not finite")
+        metrics = [Metric.from_key(name, value) for name, value in {**self.best.values, **tested}.items()]
+        metrics += [Metric("test", ITEMS, coordinate, count) for coordinate, count in module.evaluation.items().items()]
+        if self.place.rank == 0:
+            _write_outputs(module, self.folder / "outputs")
+        signatures = module.signatures if isinstance(module, Translator) else {}
+        return Result("completed", metrics=metrics, signatures=signatures)
 
 
 def _write_outputs(module: Module, folder: Path) -> None:

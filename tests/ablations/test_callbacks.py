@@ -89,18 +89,19 @@ def test_a_stopwatch_goes_on_where_it_was() -> None:
 
 
 def test_a_heartbeat_says_how_far_the_run_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    clock = iter([100.0, 100.4, 101.5])
+    clock = iter([100.0, 100.5, 101.0, 101.75, 101.875])
     monkeypatch.setattr(time, "monotonic", lambda: next(clock))
-    beat = Heartbeat(tmp_path, Stopwatch(ModelConfig(d_model=12), SHAPE), 50, "cpu")
-    trainer: Any = SimpleNamespace(global_step=7, is_global_zero=True)
+    beat = Heartbeat(tmp_path, 50, "cpu")
+    watch = Stopwatch(ModelConfig(d_model=12), SHAPE, heartbeat=beat)
     module: Any = SimpleNamespace(last_loss=0.5)
-    beat.on_train_start(trainer, module)
-    trainer.global_step = 9
-    beat.on_train_batch_end(trainer, module, NOTHING, {}, 0)
-    progress = read_progress(tmp_path)
-    assert progress == Progress(9, 50, 0.5, None, "cpu", 100.4 - 100.0, first=7)
-    trainer.global_step = 12
-    beat.on_train_batch_end(trainer, module, NOTHING, {}, 0)
-    progress = read_progress(tmp_path)
-    assert progress is not None
-    assert (progress.step, progress.seconds) == (12, 1.5)
+    batch = {"inputs": torch.zeros(2, 5, dtype=torch.long), "targets": torch.zeros(2, 5, dtype=torch.long)}
+    seen = []
+    for step in (8, 9, 10):
+        trainer: Any = SimpleNamespace(global_step=step)
+        watch.on_train_batch_end(trainer, module, NOTHING, batch, 0)
+        seen.append(read_progress(tmp_path))
+    watch.on_validation_start(trainer, module)
+    assert seen[0] == Progress(8, 50, 0.5, None, "cpu", 0.5, first=7)
+    assert seen[1] == seen[0]  # too soon
+    assert seen[2] == Progress(10, 50, 0.5, None, "cpu", 1.75, first=7)
+    assert read_progress(tmp_path) == Progress(10, 50, 0.5, None, "cpu", 1.875, first=7)

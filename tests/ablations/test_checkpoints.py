@@ -12,7 +12,7 @@ import pytest
 import torch
 
 from ablations import checkpoints
-from ablations.checkpoints import last_usable, marks, random_state, saved, set_random_state
+from ablations.checkpoints import Checkpoints, marks, random_state, saved, set_random_state
 from ablations.interruption import Stopped, StopRequest
 from ablations.load import make_study
 from ablations.results import Result
@@ -155,17 +155,20 @@ def test_what_a_checkpoint_differs_in_is_named_and_it_is_not_used(
 ) -> None:
     run = make_run(checkpoint_steps=4)
     killed(run, tmp_path, 9, commit="a")
-    folder, log = tmp_path / "checkpoints", tmp_path / "metrics.csv"
-    assert last_usable(folder, log, marks(run, "a")) == folder / "step-8.ckpt"
-    assert last_usable(folder, log, marks(run, "b")) is None
+    last = tmp_path / "checkpoints/step-8.ckpt"
+
+    def usable(run: Run, commit: str) -> Path | None:
+        return Checkpoints(tmp_path, run.settings.train, marks(run, commit), StopRequest()).last_usable()
+
+    assert usable(run, "a") == last
+    assert usable(run, "b") is None
     assert "step-8.ckpt: not gone on from, commit was 'a' and is 'b'" in capsys.readouterr().err
-    other = make_run("lstm", checkpoint_steps=4, lr=0.5)
-    assert last_usable(folder, log, marks(other, "a")) is None
+    assert usable(make_run("lstm", checkpoint_steps=4, lr=0.5), "a") is None
     said = capsys.readouterr().err
     assert "train.lr was 0.003 and is 0.5" in said
     assert "model.architecture was 'decoder' and is 'lstm'" in said
-    log.write_text("")
-    assert last_usable(folder, log, marks(run, "a")) is None
+    (tmp_path / "metrics.csv").write_text("")
+    assert usable(run, "a") is None
     assert "metrics.csv is shorter than it was then" in capsys.readouterr().err
 
 
