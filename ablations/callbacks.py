@@ -129,10 +129,11 @@ class Stopwatch(Callback):
         self._stop()
 
     def on_train_batch_end(
-        self, trainer: L.Trainer, pl_module: L.LightningModule, outputs: Any, batch: dict[str, Any], batch_idx: int
+        self, trainer: L.Trainer, pl_module: L.LightningModule, outputs: Any, batch: Any, batch_idx: int
     ) -> None:
-        self.tokens += tokens(batch)
-        self.flops += batch_flops(self.config, self.shape, batch)
+        for one in batch if isinstance(batch, list) else [batch]:
+            self.tokens += tokens(one)
+            self.flops += batch_flops(self.config, self.shape, one)
         if self.heartbeat is not None:
             self.heartbeat.beat(trainer.global_step, cast(Module, pl_module).last_loss, self.rate)
 
@@ -156,7 +157,7 @@ class Best(Callback):
         self.values, self.weights = state_dict["values"], state_dict["weights"]
 
     def on_train_batch_end(
-        self, trainer: L.Trainer, pl_module: L.LightningModule, outputs: Any, batch: dict[str, Any], batch_idx: int
+        self, trainer: L.Trainer, pl_module: L.LightningModule, outputs: Any, batch: Any, batch_idx: int
     ) -> None:
         if trainer.global_step >= trainer.max_steps:
             trainer.should_stop = True  # lightning validates before it stops on request, not before it stops by itself

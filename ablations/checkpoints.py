@@ -46,6 +46,7 @@ class Checkpoints(Callback):
         self.folder, self.rows = folder / "checkpoints", folder / "metrics.csv"
         self.train, self.marks, self.stop = train, dict(marks), stop
         self.began = self.written = time.monotonic()
+        self.at = 0  # step of the last checkpoint
         self.spent = 0.0
         self._loaded: State | None = None
 
@@ -112,6 +113,7 @@ class Checkpoints(Callback):
             for path in saved(self.folder):  # of a part that is trained anew
                 if step_of(path) > trainer.global_step:
                     path.unlink()
+        self.at = trainer.global_step
         self.stop.listen_again()
         self.stop.deferred = True
 
@@ -139,7 +141,7 @@ class Checkpoints(Callback):
         by_steps, by_time = self.train.checkpoint_steps, self.train.checkpoint_seconds
         return (
             self.stop.made
-            or bool(by_steps and step % by_steps == 0)
+            or bool(by_steps and step - self.at >= by_steps)
             or bool(by_time and time.monotonic() - self.written >= by_time)
         )
 
@@ -148,7 +150,7 @@ class Checkpoints(Callback):
         if trainer.is_global_zero:
             for old in saved(self.folder)[KEPT:]:
                 old.unlink()
-        self.written = time.monotonic()
+        self.at, self.written = step, time.monotonic()
 
 
 class WholeFiles(TorchCheckpointIO):

@@ -20,7 +20,7 @@ from ablations.kept import keep_subwords
 from ablations.ranks import Place, joined, noise_seed, trainer_options
 from ablations.results import Metric, MetricsCsv, Result, now, write_result, write_run, write_table
 from ablations.study import Run
-from datamodules.base import TaskData
+from datamodules.base import TaskData, in_rounds
 from models.build import build_model
 from models.config import TaskShape
 from models.lit import Diverged, Module, Translator, make_module
@@ -30,6 +30,8 @@ from models.translations import translation_rows
 from reports.rows import ITEMS
 
 MONITOR = "validation/loss"
+ROUND = 4
+"""Training steps that Lightning is handed at once: its loop costs as much for one as for several."""
 ONE_CPU = Place()
 PRECISIONS: dict[str, Literal["32-true", "bf16-mixed"]] = {"float32": "32-true", "bf16-mixed": "bf16-mixed"}
 """Lightning's names."""
@@ -129,13 +131,16 @@ class Fitting:
 
     def _trainer(self, *, new: bool) -> L.Trainer:
         settings, placed = self.run.settings.train, trainer_options(self.place)
+        # two rounds between validations at least: a checkpoint is written after one that no validation follows
+        most = max(1, min(ROUND, settings.validate_every // 2))
+        self.data.rounds = in_rounds(settings.steps, settings.validate_every, most)
         return L.Trainer(
             **placed | {"plugins": [*placed["plugins"], WholeFiles()]},
             precision=PRECISIONS[settings.precision],
             max_steps=settings.steps,
             logger=MetricsCsv(self.checkpoints.rows, new=new and self.place.rank == 0),
             callbacks=[self.stopwatch, self.best, self.checkpoints],
-            val_check_interval=settings.validate_every,
+            val_check_interval=math.ceil(settings.validate_every / most),
             check_val_every_n_epoch=None,
             num_sanity_val_steps=0,
             log_every_n_steps=min(settings.log_every, settings.steps),

@@ -16,7 +16,7 @@ Shapes: B batch, T length, F factors.
 """
 
 from abc import abstractmethod
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Generic, Literal, TypeVar
 
@@ -86,6 +86,8 @@ class TaskData(L.LightningDataModule, Generic[ConfigT]):
     """Accuracy of guessing; None if the task has no accuracy."""
     notes: tuple[str, ...] = ()
     """What a reader of the log should know of the data, one line each; after setup."""
+    rounds: Sequence[range] | None = None
+    """Training steps whose batches are handed out at once, as lists; None: batch by batch."""
 
     def __init__(self, config: ConfigT, *, seed: int, steps: int, batch_size: int, batch_tokens: int = 0) -> None:
         super().__init__()
@@ -148,14 +150,18 @@ class TaskData(L.LightningDataModule, Generic[ConfigT]):
         assert self._held is not None, "setup() comes first"
         return (batch for sets in self._held.values() for batches in sets for batch in batches)
 
-    def transfer_batch_to_device(self, batch: Batch, device: torch.device, dataloader_idx: int) -> Batch:
+    def transfer_batch_to_device(self, batch: Any, device: torch.device, dataloader_idx: int) -> Any:
         """Nothing to move on the CPU, where batches are made; Lightning would look through each one."""
         return batch if device.type == "cpu" else super().transfer_batch_to_device(batch, device, dataloader_idx)
 
     def train_dataloader(self) -> "BatchLoader":
-        """`steps` batches, in order; this device's share of each."""
+        """`steps` batches, in order, or the `rounds` of them; this device's share of each batch."""
         rank, ranks = self._seat()
-        return BatchLoader(BatchSet(self.steps, lambda index: share(self.training_batch(index), rank, ranks)))
+        batches = BatchSet(self.steps, lambda index: share(self.training_batch(index), rank, ranks))
+        if self.rounds is None:
+            return BatchLoader(batches)
+        rounds = self.rounds
+        return BatchLoader(BatchSet(len(rounds), lambda index: [batches[step] for step in rounds[index]]))
 
     def val_dataloader(self) -> list[DataLoader[Batch]]:
         """One loader for each set of the validation split, with this device's batches."""
@@ -179,36 +185,46 @@ class TaskData(L.LightningDataModule, Generic[ConfigT]):
         return (self.trainer.global_rank, self.trainer.world_size) if self.trainer else (0, 1)
 
 
-class BatchSet(Dataset[Batch]):
-    """Map-style set whose item i is batch i, made when it is asked for."""
+def in_rounds(steps: int, every: int, most: int) -> list[range]:
+    """Steps 0 to steps - 1 in rounds of at most `most`: as many between all multiples of `every`, none across one."""
+    starts = ((start, first) for start in range(0, steps, every) for first in range(start, start + every, most))
+    return [range(first, min(first + most, start + every, steps)) for start, first in starts if first < steps]
 
-    def __init__(self, length: int, make: Callable[[int], Batch]) -> None:
+
+Item = TypeVar("Item")
+
+
+class BatchSet(Dataset[Item]):
+    """Map-style set whose item i is batch i, or round i of batches, made when it is asked for."""
+
+    def __init__(self, length: int, make: Callable[[int], Item]) -> None:
         self.length = length
         self.make = make
 
     def __len__(self) -> int:
         return self.length
 
-    def __getitem__(self, index: int) -> Batch:
+    def __getitem__(self, index: int) -> Item:
         if not 0 <= index < self.length:
             raise IndexError(index)
         return self.make(index)
 
 
-class BatchLoader(DataLoader[Batch]):
-    """Batches in order, without workers; a checkpoint remembers how many are done, and a resumed run goes on there.
+class BatchLoader(DataLoader[Any]):
+    """Batches, or rounds, in order, without workers; a checkpoint remembers how many are done, from where a resumed run
+    goes on.
 
     Lightning asks a loader for `state_dict` when it saves and gives it back when it resumes, but counts the batches
     itself and so wants the full length from a loader that is part way through.
     """
 
-    def __init__(self, batches: BatchSet) -> None:
+    def __init__(self, batches: BatchSet[Any]) -> None:
         self._order = _Order(len(batches))
         self._done = 0
         self._resume_at = 0
         super().__init__(batches, batch_size=None, sampler=self._order, num_workers=0, generator=torch.Generator())
 
-    def __iter__(self) -> Iterator[Batch]:  # type: ignore[override]  # torch names its own iterator class here
+    def __iter__(self) -> Iterator[Any]:  # type: ignore[override]  # torch names its own iterator class here
         self._order.first = self._done = self._resume_at
         self._resume_at = 0
         for batch in super().__iter__():

@@ -13,7 +13,6 @@ that alone.
 Keys: split/metric or split/metric@coordinate. `loss` is plain cross-entropy in nats a token over the whole epoch.
 """
 
-import inspect
 from collections.abc import Callable
 from typing import Any, cast
 
@@ -69,11 +68,17 @@ class Module(L.LightningModule):
         logits = predict(self.model, batch)
         return logits, token_loss(logits, batch["targets"], self.optim.label_smoothing)
 
-    def training_step(self, batch: Batch, batch_idx: int) -> Tensor:
-        """One optimiser step; gives the smoothed cross-entropy a token.
+    def training_step(self, batch: Batch | list[Batch], batch_idx: int) -> Tensor:
+        """An optimiser step; where it is given a list, one on each batch of it. Gives the last objective.
 
         Raises Diverged, on all devices, if it is not finite on one of them.
         """
+        round_ = batch if isinstance(batch, list) else [batch]
+        *_, objective = (self._train_on(one) for one in round_)
+        return objective
+
+    def _train_on(self, batch: Batch) -> Tensor:
+        """One optimiser step; gives the smoothed cross-entropy a token."""
         _, loss = self.step(batch)
         nats, tokens, finite = _of_all_devices(loss)
         step = self.global_step + 1
@@ -87,9 +92,6 @@ class Module(L.LightningModule):
             self._log_training()
         self._optimise(objective)
         return objective
-
-    # Lightning asks for it at every step, and finding it out takes long
-    training_step.__signature__ = inspect.signature(training_step)  # type: ignore[attr-defined]
 
     def _optimise(self, objective: Tensor) -> None:
         """Backward, clipping (`on_before_optimizer_step`), optimiser, schedule."""

@@ -48,6 +48,8 @@ def test_operations_are_counted_by_the_batch() -> None:
     watch.on_train_batch_end(NOTHING, NOTHING, NOTHING, batch, 1)
     assert watch.flops == 2 * once > 0
     assert watch.tokens == 20
+    watch.on_train_batch_end(NOTHING, NOTHING, NOTHING, [batch, batch, batch], 2)
+    assert (watch.flops, watch.tokens) == (5 * once, 50)
     assert watch.cost()["tokens_per_second"] is None
 
 

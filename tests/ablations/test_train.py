@@ -196,7 +196,7 @@ def test_what_is_no_divergence_is_raised(tiny: dict[str, Any], tmp_path: Path, m
     def broken(*args: Any) -> None:
         raise RuntimeError("out of memory")
 
-    monkeypatch.setattr(train_module, "_fit_and_test", broken)
+    monkeypatch.setattr(train_module.Fitting, "fit_and_test", broken)
     with pytest.raises(RuntimeError, match="out of memory"):
         train(run_of(tiny), tmp_path)
     assert not (tmp_path / "result.json").exists()

@@ -3,7 +3,7 @@
 Run: OMP_NUM_THREADS=1 python tests/benchmarks/runner.py loop|setup|sweep|threads [--rounds N]
 
 loop: milliseconds a step of `ablations.train.train` and of a bare PyTorch loop that takes the same steps on the same
-    batches (loss, clipping, fused AdamW, schedule, the mean loss into a list): blocks of 10 steps by turns in one
+    batches (loss, clipping, fused AdamW, schedule, the mean loss into a list): blocks of 12 steps by turns in one
     process, so that what else the machine does hits both. Median over the blocks, least and most in brackets; the
     losses that both log must be the same. Validation comes after the last block. --batch-size moves the step from
     its 7 ms.
@@ -45,7 +45,7 @@ sys.path.insert(0, str(ROOT))  # this file is run as a script
 from ablations.allocation import keep_freed_memory  # noqa: E402
 from ablations.load import make_study  # noqa: E402
 from ablations.study import Run  # noqa: E402
-from ablations.train import task_shape, train  # noqa: E402
+from ablations.train import ROUND, task_shape, train  # noqa: E402
 from datamodules import TASKS  # noqa: E402
 from datamodules.base import Batch  # noqa: E402
 from datamodules.order import Order  # noqa: E402
@@ -62,7 +62,7 @@ ENCODER = {"architecture": "encoder", "d_model": 64, "n_layers": 2, "n_heads": 4
 TRANSLATOR = ENCODER | {"architecture": "encoder-decoder"}
 BATCH = 40  # sequences of 16 tokens: about 7 ms a step
 STEPS = 300
-BLOCK = 10  # steps
+BLOCK = 3 * ROUND  # steps
 PR_SET_CHILD_SUBREAPER = 36  # of Linux' prctl.h
 
 

@@ -8,7 +8,7 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from datamodules.base import IGNORE, Batch, BatchLoader, BatchSet, deal, portions, share
+from datamodules.base import IGNORE, Batch, BatchLoader, BatchSet, deal, in_rounds, portions, share
 from datamodules.errors import DataError
 from datamodules.german import German, GermanConfig
 from datamodules.order import Order, OrderConfig
@@ -119,6 +119,33 @@ def test_batch_set_is_a_sequence() -> None:
         batches[3]
     with pytest.raises(IndexError):
         batches[-1]
+
+
+@pytest.mark.parametrize(
+    ("steps", "every", "most", "expected"),
+    [
+        (10, 10, 4, [[0, 1, 2, 3], [4, 5, 6, 7], [8, 9]]),
+        (10, 3, 2, [[0, 1], [2], [3, 4], [5], [6, 7], [8], [9]]),
+        (7, 5, 4, [[0, 1, 2, 3], [4], [5, 6]]),
+        (3, 1, 1, [[0], [1], [2]]),
+        (0, 1, 4, []),
+    ],
+)
+def test_rounds_have_every_step_once_and_end_where_a_validation_is(
+    steps: int, every: int, most: int, expected: list[list[int]]
+) -> None:
+    assert [list(part) for part in in_rounds(steps, every, most)] == expected
+
+
+def test_rounds_are_lists_of_the_same_batches() -> None:
+    data = _data()
+    data.rounds = in_rounds(10, 6, 4)
+    loader = data.train_dataloader()
+    assert len(loader) == 3
+    rounds = [[batch["inputs"].tolist() for batch in part] for part in loader]
+    assert rounds == [_expected()[0:4], _expected()[4:6], _expected()[6:10]]
+    loader.load_state_dict({"done": 1})
+    assert [batch["inputs"].tolist() for batch in next(iter(loader))] == _expected()[4:6]
 
 
 def test_no_steps_is_no_batch() -> None:

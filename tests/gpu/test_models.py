@@ -34,7 +34,7 @@ TRANSLATORS = [name for name, config in ALL.items() if shape_of(config).kind == 
 @pytest.fixture(autouse=True)
 def full_float32() -> Iterator[None]:
     """cuDNN's recurrent nets multiply numbers of ten bits unless told otherwise; the CPU's have 23."""
-    rnn = torch.backends.cudnn.rnn  # type: ignore[attr-defined]
+    rnn: Any = torch.backends.cudnn.rnn
     before = rnn.fp32_precision
     rnn.fp32_precision = "ieee"
     yield

@@ -57,7 +57,7 @@ def test_a_gpu_may_go_by_its_identity(tmp_path: Path) -> None:
     study, name = tmp_path / "study.yaml", f"GPU-{identities()[-1]}"
     study.write_text(json.dumps(study_of("tagger")))
     command = ("run", str(study), "--devices", "cuda", "--output", str(tmp_path))
-    code, out, error = processes.finish(processes.start(*command, env=os.environ | {"CUDA_VISIBLE_DEVICES": name}))
+    code, _, error = processes.finish(processes.start(*command, env=os.environ | {"CUDA_VISIBLE_DEVICES": name}))
     assert code == 0, error
     result = read_result(tmp_path / "tiny" / runs_of("tagger")[0].folder)
     assert result is not None

@@ -2,7 +2,7 @@
 
 Run: python tests/gpu/throughput.py
 
-Prints the table of docs/measurements.md in a few minutes. The run is the base of the study `quick`, with another seed each.
+Prints the table of docs/measurements.md in a few minutes. The runs are the base of the study `quick`, a seed each.
 The clock runs from the first start to the last end, after one run that is not counted. `--device cpu` tries the script.
 """
 

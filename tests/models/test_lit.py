@@ -453,6 +453,25 @@ class Rows(Logger):
             self.rows.append(row)
 
 
+def test_a_list_of_batches_is_a_step_on_each() -> None:
+    class Two(Dataset[list[Batch]]):
+        def __len__(self) -> int:
+            return 3
+
+        def __getitem__(self, index: int) -> list[Batch]:
+            return [tags(2 * index), tags(2 * index + 1)]
+
+    one_by_one, by_twos = Tagger(Weights(), OPTIM), Tagger(Weights(), OPTIM)
+    log, log_of_lists = Log(), Log()
+    fit(one_by_one, [tags(i) for i in range(6)], callbacks=[log])
+    made = trainer(6, callbacks=[log_of_lists], limit_val_batches=0)
+    made.fit(by_twos, DataLoader(Two(), batch_size=None), loader([]))
+    assert made.global_step == 6
+    assert log_of_lists.rows == log.rows
+    for left, right in zip(one_by_one.parameters(), by_twos.parameters(), strict=True):
+        assert torch.equal(left, right)
+
+
 def test_the_rate_moves_with_every_optimiser_step() -> None:
     log = Log()
     fit(Tagger(Weights(), OPTIM), [tags(i) for i in range(6)], callbacks=[log])
