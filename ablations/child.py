@@ -24,6 +24,7 @@ from ablations.train import train
 
 GONE = 69
 """Exit status of a run whose device is not there; EX_UNAVAILABLE of sysexits.h."""
+LOG_TAIL = 2000  # characters of a log that go into a failed result
 PATIENCE = 30.0  # seconds for an earlier process of the same run, whose sweep was killed, to end
 
 
@@ -42,6 +43,12 @@ class Job:
 def log_name(rank: int) -> str:
     """Name of the log of a rank in its run's folder."""
     return f"log-rank-{rank}.txt" if rank else "log.txt"
+
+
+def log_tail(folder: Path, rank: int) -> str:
+    """The end of a rank's log, for a result that says why there is none."""
+    log = folder / log_name(rank)
+    return log.read_text(encoding="utf-8", errors="replace")[-LOG_TAIL:].strip() if log.is_file() else ""
 
 
 def main(job: Job) -> None:
@@ -65,7 +72,8 @@ def main(job: Job) -> None:
         except Exception as error:
             traceback.print_exc()
             if first:
-                write_result(job.run, job.folder, Result("failed", reason(error)), started, job.commit)
+                failed = Result("failed", reason(error), log=log_tail(job.folder, 0))
+                write_result(job.run, job.folder, failed, started, job.commit)
             sys.exit(1)
 
 

@@ -31,7 +31,6 @@ from reports.rows import status
 
 GRACE = 10.0
 """Seconds that a run has to end in good order before it is killed."""
-LOG_TAIL = 2000  # characters of a dead run's log that go into its result
 
 
 @dataclass
@@ -188,7 +187,7 @@ class Local:
         if child.GONE in job.codes():
             self.devices = [device for device in self.devices if device not in job.devices]
         elif status(job.folder) is None or _another_rank_failed(job):
-            write_result(job.run, job.folder, Result("failed", _reason(job)), job.started, self.commit)
+            write_result(job.run, job.folder, _failure(job), job.started, self.commit)
 
 
 @contextmanager
@@ -220,16 +219,19 @@ def _kill(job: _Job) -> None:
         process.join()
 
 
-def _reason(job: _Job) -> str:
-    """Why a run has left no result of its own, with the end of the log of each process that did not end well."""
+def _failure(job: _Job) -> Result:
+    """What is known of a run that has left no result of its own."""
     codes = job.codes()
-    if job.reason:
-        return f"{job.reason}{_log_tail(job.folder, 0)}"
-    if len(codes) == 1:
-        memory = "; the system has ended processes for want of memory meanwhile" if _oom_kills() > job.oom_kills else ""
-        return f"the process ended with {_exit(codes[0])}{memory}{_log_tail(job.folder, 0)}"
-    ends = (f"rank {rank} ended with {_exit(codes[rank])}{_log_tail(job.folder, rank)}" for rank in job.first_to_die)
-    return "; ".join(ends)
+    if job.reason or len(codes) == 1:
+        return Result("failed", job.reason or _end(job, codes[0]), log=child.log_tail(job.folder, 0))
+    ends = (f"rank {rank} ended with {_exit(codes[rank])}" for rank in job.first_to_die)
+    logs = (f"rank {rank}: {child.log_tail(job.folder, rank)}" for rank in job.first_to_die)
+    return Result("failed", "; ".join(ends), log="\n".join(logs))
+
+
+def _end(job: _Job, code: int) -> str:
+    memory = "; the system has ended processes for want of memory meanwhile" if _oom_kills() > job.oom_kills else ""
+    return f"the process ended with {_exit(code)}{memory}"
 
 
 def _another_rank_failed(job: _Job) -> bool:
@@ -241,12 +243,6 @@ def _exit(code: int) -> str:
     if code == STOPPED:
         return "a request to stop"
     return f"signal {signal.Signals(-code).name}" if code < 0 else f"status {code}"
-
-
-def _log_tail(folder: Path, rank: int) -> str:
-    log = folder / child.log_name(rank)
-    tail = log.read_text(encoding="utf-8", errors="replace")[-LOG_TAIL:].strip() if log.is_file() else ""
-    return f"; its log ends: {tail}" if tail else ""
 
 
 def _oom_kills() -> int:

@@ -98,6 +98,8 @@ class Result:
     signatures: dict[str, str] = field(default_factory=dict)
     cost: dict[str, float | None] = field(default_factory=dict)
     device: str = "cpu"
+    log: str | None = None
+    """The end of the run's log, where it has failed."""
 
 
 def now() -> str:
@@ -151,6 +153,7 @@ def write_result(run: Run, folder: Path, result: Result, started: str, commit: s
             "id": run.id,
             "status": result.status,
             "reason": result.reason,
+            "log": result.log,
             "metrics": [metric.as_dict() for metric in result.metrics],
             "signatures": result.signatures,
             "cost": result.cost,

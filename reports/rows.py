@@ -121,6 +121,7 @@ class ResultFile(TypedDict):
     id: str
     status: Status
     reason: str | None
+    log: NotRequired[str | None]  # its end, where the run has failed
     metrics: list[Value]
     signatures: dict[str, str]  # metric to how it was computed
     cost: Cost

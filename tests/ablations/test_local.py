@@ -74,6 +74,9 @@ def test_a_run_that_raises_is_failed_with_its_reason_and_stops_no_other(tiny: di
     assert outcomes[runs[0].folder].status == "failed"
     assert "IsADirectoryError" in str(outcomes[runs[0].folder].reason)
     assert "Traceback" in (blocked / "log.txt").read_text()
+    result = read_result(blocked)
+    assert result is not None
+    assert str(result["log"]).endswith(str(result["reason"]).partition(": ")[2])
     assert [outcomes[run.folder].status for run in runs[1:]] == ["completed"] * 3
 
 

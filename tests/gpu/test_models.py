@@ -3,7 +3,6 @@
 B batch, S source length, T length, V vocabulary, L tokens of a translation.
 """
 
-from collections.abc import Iterator
 from typing import Any, cast
 
 import pytest
@@ -32,13 +31,9 @@ TRANSLATORS = [name for name, config in ALL.items() if shape_of(config).kind == 
 
 
 @pytest.fixture(autouse=True)
-def full_float32() -> Iterator[None]:
-    """cuDNN's recurrent nets multiply numbers of ten bits unless told otherwise; the CPU's have 23."""
-    rnn: Any = torch.backends.cudnn.rnn
-    before = rnn.fp32_precision
-    rnn.fp32_precision = "ieee"
-    yield
-    rnn.fp32_precision = before
+def full_float32(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As in training: cuDNN's recurrent nets multiply numbers of ten bits unless told otherwise."""
+    monkeypatch.setattr(torch.backends.cudnn, "allow_tf32", False)
 
 
 def real(lengths: list[int], longest: int) -> Tensor:
