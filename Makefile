@@ -6,8 +6,10 @@ STAMP := $(VENV)/.installed
 # pytest workers: two unless told otherwise, one thread each
 WORKERS ?= 2
 export OMP_NUM_THREADS ?= 1
+# where there is a GPU, lightning warns of every run that does not use it, and warnings are errors in the tests
+CPU := CUDA_VISIBLE_DEVICES=
 
-.PHONY: help install demo test test-slow check format clean
+.PHONY: help install demo test test-slow test-gpu check format clean
 
 help: ## say what there is
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
@@ -24,10 +26,13 @@ demo: install ## train the quick study on two cores and print the path of its re
 	$(BIN)/ablations run quick
 
 test: install ## run the tests
-	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal -m "not slow"
+	$(CPU) $(BIN)/python -m pytest -n $(WORKERS) --dist worksteal -m "not slow" --ignore tests/gpu
 
 test-slow: install ## run the tests that take minutes: kills, full disks, clusters
-	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal -m slow
+	$(CPU) $(BIN)/python -m pytest -n $(WORKERS) --dist worksteal -m slow --ignore tests/gpu
+
+test-gpu: install ## run the checks that need a GPU; without one they are skipped
+	$(BIN)/python -m pytest tests/gpu
 
 check: install ## lint, format and type check
 	$(BIN)/ruff check .

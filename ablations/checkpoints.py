@@ -182,13 +182,14 @@ def step_of(path: Path) -> int:
     return int(path.stem.partition("-")[2])
 
 
-def marks(run: Run, commit: str | None) -> dict[str, Any]:
+def marks(run: Run, commit: str | None, kind: str = "cpu") -> dict[str, Any]:
     """What has to be the same for half a run to fit the other half, in values that JSON has."""
     sections = json.loads(json.dumps(run.settings.identity()))
     return {
         **_flat(sections),
         "seed": run.seed,
         "train.devices": run.settings.train.devices,
+        "device": kind,
         "commit": commit,
         "torch": str(torch.__version__),
     }

@@ -7,6 +7,7 @@ import signal
 import sys
 import threading
 import traceback
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
@@ -58,6 +59,7 @@ def main(job: Job) -> None:
     stop.listen()
     threading.Thread(target=_end_with_parent, daemon=True).start()
     logging.getLogger("lightning.pytorch").setLevel(logging.WARNING)  # its notes and advertisements
+    warnings.filterwarnings("ignore", ".*treespec, LeafSpec.*")
     # children of a forkserver do not see what the parent's environment has become since
     os.environ["CUDA_VISIBLE_DEVICES"] = job.visible
     job.folder.mkdir(parents=True, exist_ok=True)

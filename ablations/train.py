@@ -48,8 +48,9 @@ def train(
     loss ln V. Anything else is raised; Stopped where `stop` asked for it.
     """
     started = now()
-    checkpoints = Checkpoints(folder, run.settings.train, marks(run, commit), stop or StopRequest())
+    checkpoints = Checkpoints(folder, run.settings.train, marks(run, commit, place.kind), stop or StopRequest())
     torch.set_num_threads(1)  # the order of a sum depends on the threads, and so would the last bits of a result
+    torch.backends.cudnn.allow_tf32 = False  # float32 is float32: torch's default for cuDNN alone keeps ten bits
     keep_freed_memory()
     if place.rank == 0:
         folder.mkdir(parents=True, exist_ok=True)

@@ -97,8 +97,9 @@ class Module(L.LightningModule):
         """Backward, clipping (`on_before_optimizer_step`), optimiser, schedule."""
         optimizer = cast("LightningOptimizer", self.optimizers())
         optimizer.zero_grad()
-        self.manual_backward(objective)
-        optimizer.step()
+        with torch.autocast(self.device.type, enabled=False):  # Lightning's is around the whole training step
+            self.manual_backward(objective)
+            optimizer.step()
         cast("LRScheduler", self.lr_schedulers()).step()
 
     def configure_optimizers(self) -> OptimizerLRScheduler:

@@ -19,7 +19,7 @@ class RunningMean(Metric):
     count: Tensor
 
     def __init__(self) -> None:
-        super().__init__()
+        super().__init__(sync_on_compute=False)  # who adds up over devices does it once (models.collective)
         # double: a float sum of a million tokens depends on the order of the batches in the sixth digit
         self.add_state("total", torch.zeros((), dtype=torch.float64), dist_reduce_fx="sum")
         self.add_state("count", torch.zeros((), dtype=torch.int64), dist_reduce_fx="sum")
@@ -45,7 +45,7 @@ class AccuracyByDistance(Metric):
     count: Tensor
 
     def __init__(self) -> None:
-        super().__init__()
+        super().__init__(sync_on_compute=False)
         self.add_state("right", torch.zeros(self.longest + 1, dtype=torch.int64), dist_reduce_fx="sum")
         self.add_state("count", torch.zeros(self.longest + 1, dtype=torch.int64), dist_reduce_fx="sum")
 

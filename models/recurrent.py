@@ -81,7 +81,15 @@ def new_layers(config: ModelConfig, d_input: int, bidirectional: bool) -> nn.RNN
 
 
 def run(layers: nn.RNNBase, x: X, hidden: Hidden | None) -> tuple[X, Hidden]:
-    """Runs a stack over x (B, T, D) from a state (None: zeros): states (B, T, H), and the last one of each layer."""
+    """Runs a stack over x (B, T, D) from a state (None: zeros): states (B, T, H), and the last one of each layer.
+
+    Under autocast in float32: cuDNN would compute in float16, whatever was asked for.
+    """
+    kind = "cuda" if x.is_cuda else "cpu"
+    if torch.is_autocast_enabled(kind):
+        full = None if hidden is None else tuple(part.float() for part in hidden)
+        with torch.autocast(kind, enabled=False):
+            return run(layers, x.float(), full)
     before = hidden if hidden is None or len(hidden) == 2 else hidden[0]
     states, after = layers(x, before)
     return states, after if isinstance(after, tuple) else (after,)

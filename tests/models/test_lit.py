@@ -472,6 +472,23 @@ def test_a_list_of_batches_is_a_step_on_each() -> None:
         assert torch.equal(left, right)
 
 
+def test_in_mixed_precision_only_the_forward_pass_is_mixed() -> None:
+    seen: list[bool] = []
+
+    class Watching(Tagger):
+        def on_before_optimizer_step(self, *_: Any) -> None:
+            seen.append(torch.is_autocast_enabled("cpu"))
+
+        def step(self, batch: Batch) -> Any:
+            seen.append(torch.is_autocast_enabled("cpu"))
+            return super().step(batch)
+
+    module = Watching(Weights(), OPTIM)
+    fit(module, [tags(0), tags(1)], precision="bf16-mixed")
+    assert seen == [True, False] * 2
+    assert {parameter.dtype for parameter in module.parameters()} == {torch.float32}
+
+
 def test_the_rate_moves_with_every_optimiser_step() -> None:
     log = Log()
     fit(Tagger(Weights(), OPTIM), [tags(i) for i in range(6)], callbacks=[log])

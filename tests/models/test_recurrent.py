@@ -19,6 +19,7 @@ from models.recurrent import (
     RecurrentTranslator,
     forward_multiply_adds,
     parameter_count,
+    run,
 )
 
 B, S, T, V, D, H = 3, 5, 4, 13, 7, 11
@@ -424,3 +425,15 @@ def test_the_padding_that_a_packed_encoder_skips_is_not_counted(architecture: An
             model(torch.randint(V, (B, S)), REAL, torch.randint(V, (B, T)), None)
         of_a_sentence = forward_multiply_adds(config, TRANSLATION, S, T, float(lengths.double().mean()))
         assert counter.get_total_flops() == pytest.approx(2 * B * of_a_sentence, rel=1e-12)
+
+
+def test_under_autocast_a_stack_computes_in_float32() -> None:
+    """cuDNN would compute in float16, which overflows without scaled losses."""
+    x = torch.ones(2, 4, 3)
+    layers = torch.nn.LSTM(3, 5, batch_first=True)
+    plain = run(layers, x, None)
+    with torch.autocast("cpu", torch.bfloat16):
+        states, hidden = run(layers, x.bfloat16(), None)
+        again, _ = run(layers, x, tuple(part.bfloat16() for part in hidden))
+    assert states.dtype == again.dtype == torch.float32
+    assert torch.equal(states, plain[0])
