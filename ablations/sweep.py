@@ -3,7 +3,7 @@
 import shutil
 import sys
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,7 +24,7 @@ from ablations.results import current_commit
 from ablations.runner import Executor, Outcome, run_all
 from ablations.study import Run, Study
 from models.config import ConfigError
-from reports.rows import final_results
+from reports.rows import final_results, readable_run, run_folders
 
 PATIENCE = 1.0  # seconds for `ablations status` to let go of a lock that it tries
 
@@ -73,12 +73,13 @@ def train_missing(study: Study, root: Path, options: Options) -> list[Outcome]:
     done = {} if options.redo else final_results(root)
     costs = _checked(runs if options.shard != (1, 1) else [run for run in runs if run.id not in done])
     mine = _longest_first(runs, costs)[options.shard[0] - 1 :: options.shard[1]]
-    missing = [run for run in mine if run.id not in done]
     with _sole_sweep(root, options.shard):
         write_plan(study, study.runs(), root)
-        _say_other_code([done[run.id] for run in runs if run.id in done], commit)
         if options.redo:
-            _forget(missing, root)
+            _forget({run.id for run in mine}, root)
+        done = final_results(root)  # a sweep that was at work before may have ended meanwhile
+        missing = [run for run in mine if run.id not in done]
+        _say_other_code([done[run.id] for run in runs if run.id in done], commit)
         if not missing:
             return []
         _say(f"{len(missing)} of {len(runs)} runs to train in {root}")
@@ -151,10 +152,12 @@ def _sole_sweep(root: Path, shard: Shard) -> Iterator[None]:
         raise ConfigError(f"--output: {error.filename}: {error.strerror}") from error
 
 
-def _forget(runs: Iterable[Run], root: Path) -> None:
-    """Remove what earlier tries left, so that nothing goes on from there."""
-    for run in runs:
-        shutil.rmtree(root / run.folder, ignore_errors=True)
+def _forget(ids: Collection[str], root: Path) -> None:
+    """Remove what earlier tries left of these runs, wherever it lies, so that nothing is taken from there."""
+    for folder in run_folders(root):
+        run = readable_run(folder)
+        if run is not None and run["id"] in ids:
+            shutil.rmtree(folder)
 
 
 def _say_other_code(done: Iterable[Mapping[str, object]], commit: str | None) -> None:

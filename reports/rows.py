@@ -235,7 +235,7 @@ def status(folder: Path) -> Status | None:
 def final_results(folder: Path) -> dict[str, ResultFile]:
     """The results of a study that stand for good, by the id of the run, in whichever folder they lie."""
     results = {}
-    for place in _run_folders(folder):
+    for place in run_folders(folder):
         if status(place) in COUNTED and (result := read_result(place)) is not None:
             results[result["id"]] = result
     return results
@@ -293,7 +293,7 @@ def _row(folder: Path, planned: list[PlannedRun], copies: dict[str, list[Path]])
         folder=place,
         state=state,
         reason=reason,
-        run=_readable_run(place),
+        run=readable_run(place),
         result=result,
     )
 
@@ -318,8 +318,8 @@ def _found(folder: Path, plan: Plan) -> tuple[dict[str, list[Path]], int]:
     ids = set(expected_ids.values())
     found: dict[str, list[Path]] = {}
     foreign = 0
-    for place in _run_folders(folder):
-        run = _readable_run(place)
+    for place in run_folders(folder):
+        run = readable_run(place)
         expected = expected_ids.get(place.relative_to(folder).as_posix())
         if run is not None and run["id"] in ids:
             found.setdefault(run["id"], []).append(place)
@@ -328,13 +328,15 @@ def _found(folder: Path, plan: Plan) -> tuple[dict[str, list[Path]], int]:
     return found, foreign
 
 
-def _run_folders(folder: Path) -> Iterator[Path]:
+def run_folders(folder: Path) -> Iterator[Path]:
+    """The folders of a study in which a run lies, planned or not."""
     for path in sorted(folder.glob("*/*/*/run.json")):
         if path.relative_to(folder).parts[0] not in NOT_RUNS:
             yield path.parent
 
 
-def _readable_run(folder: Path) -> RunFile | None:
+def readable_run(folder: Path) -> RunFile | None:
+    """A run's run.json; None where there is none that can be used."""
     try:
         return read_run(folder)
     except RowsError:

@@ -1,5 +1,6 @@
 """Which runs a sweep trains, in which order, and alone in its folder."""
 
+import shutil
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -74,9 +75,12 @@ def test_redo_forgets_what_was_there(tiny: dict[str, Any], tmp_path: Path, prete
     left = tmp_path / study.runs()[0].folder / "checkpoints/step-3.ckpt"
     left.parent.mkdir()
     left.touch()
+    copy = tmp_path / "copy/renamed/seed-0"
+    shutil.copytree(left.parents[1], copy)
     train_missing(study, tmp_path, Options(redo=True))
     assert sorted(pretended[1].order) == sorted(ids(study.runs()))
     assert not left.exists()
+    assert not copy.exists()
 
 
 def test_shards_cut_the_plan_into_parts_of_like_size_whatever_is_done(
