@@ -132,8 +132,9 @@ class Stopwatch(Callback):
         self, trainer: L.Trainer, pl_module: L.LightningModule, outputs: Any, batch: Any, batch_idx: int
     ) -> None:
         for one in batch if isinstance(batch, list) else [batch]:
-            self.tokens += tokens(one)
-            self.flops += batch_flops(self.config, self.shape, one)
+            if "idle" not in one:
+                self.tokens += tokens(one)
+                self.flops += batch_flops(self.config, self.shape, one)
         if self.heartbeat is not None:
             self.heartbeat.beat(trainer.global_step, cast(Module, pl_module).last_loss, self.rate)
 

@@ -1,8 +1,8 @@
 """Exact resume: a run that was killed goes on from its last checkpoint and ends as one that never was.
 
 A checkpoint holds what Lightning saves (weights, optimiser, schedule, progress, state of the callbacks) and, from here,
-the random state of every rank, how long metrics.csv was, and the seconds spent. It is written after a step that no
-validation follows, when all about the step has been logged; rows logged later are cut off and written again.
+the random state of every rank, how long metrics.csv was, and the seconds spent. It is written after a step and the
+validation that follows it, if one does, when all about them has been logged; later rows are cut off and written again.
 """
 
 import io
@@ -22,6 +22,7 @@ import torch
 from lightning.pytorch.callbacks import Callback
 from lightning.pytorch.plugins.io import TorchCheckpointIO
 
+from ablations.code import CODE
 from ablations.interruption import Stopped, StopRequest
 from ablations.ranks import any_rank, gather
 from ablations.study import Run, TrainConfig
@@ -117,22 +118,23 @@ class Checkpoints(Callback):
         self.stop.listen_again()
         self.stop.deferred = True
 
-    def on_validation_start(self, trainer: L.Trainer, pl_module: L.LightningModule) -> None:
-        self.stop.deferred = False  # it may take long, and nothing of it is lost but time
-        if self.stop.made:
-            raise Stopped
-
-    def on_validation_end(self, trainer: L.Trainer, pl_module: L.LightningModule) -> None:
-        self.stop.deferred = True
-
     def on_train_end(self, trainer: L.Trainer, pl_module: L.LightningModule) -> None:
         self.stop.deferred = False
+        if self.stop.made:
+            raise Stopped
 
     def on_train_batch_end(
         self, trainer: L.Trainer, pl_module: L.LightningModule, outputs: Any, batch: Any, batch_idx: int
     ) -> None:
+        if trainer.global_step % self.train.validate_every:
+            self._save_if_due(trainer)
+
+    def on_validation_end(self, trainer: L.Trainer, pl_module: L.LightningModule) -> None:
+        self._save_if_due(trainer)
+
+    def _save_if_due(self, trainer: L.Trainer) -> None:
         step = trainer.global_step
-        if step % self.train.validate_every and step < self.train.steps and any_rank(self._due(step)):
+        if step < self.train.steps and any_rank(self._due(step)):
             self._save(trainer, step)
             if any_rank(self.stop.made):
                 raise Stopped
@@ -182,7 +184,7 @@ def step_of(path: Path) -> int:
     return int(path.stem.partition("-")[2])
 
 
-def marks(run: Run, commit: str | None, kind: str = "cpu") -> dict[str, Any]:
+def marks(run: Run, kind: str = "cpu") -> dict[str, Any]:
     """What has to be the same for half a run to fit the other half, in values that JSON has."""
     sections = json.loads(json.dumps(run.settings.identity()))
     return {
@@ -190,8 +192,9 @@ def marks(run: Run, commit: str | None, kind: str = "cpu") -> dict[str, Any]:
         "seed": run.seed,
         "train.devices": run.settings.train.devices,
         "device": kind,
-        "commit": commit,
+        "code": CODE,
         "torch": str(torch.__version__),
+        "lightning": L.__version__,
     }
 
 

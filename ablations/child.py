@@ -54,7 +54,8 @@ def log_tail(folder: Path, rank: int) -> str:
 
 def main(job: Job) -> None:
     """Train one run, or one rank of it. The exit status is 0 where the run has a result of its own that is final."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the parent's to handle
+    for number in (signal.SIGINT, signal.SIGHUP):  # Ctrl-C and a closed terminal are the parent's to handle
+        signal.signal(number, signal.SIG_IGN)
     stop = StopRequest()
     stop.listen()
     threading.Thread(target=_end_with_parent, daemon=True).start()

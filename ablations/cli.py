@@ -57,7 +57,7 @@ def _guarded(command: Callable[[], int]) -> int:
         print(f"ablations: {error}", file=sys.stderr)
         return 2
     except KeyboardInterrupt:
-        print("ablations: interrupted; the same command goes on from here", file=sys.stderr)
+        print("ablations: interrupted; the same command (without --redo) goes on from here", file=sys.stderr)
         return 130
 
 

@@ -101,6 +101,9 @@ class Cluster:
         cores, gpus = (sum(node.get(name, 0.0) for node in self._nodes()) for name in ("CPU", "GPU"))
         return int(min(cores, gpus * self.per_device) if self.gpus else cores)
 
+    def check(self, run: Run) -> None:
+        """Nothing: which nodes there are is not known before the cluster is joined."""
+
     def start(self, run: Run) -> bool:
         """Hand a run to Ray; False where the cluster is full. ConfigError where no node could ever hold it."""
         wanted = requests(run, gpus=bool(self.gpus), per_device=self.per_device)

@@ -40,12 +40,19 @@ def shown(
     `costs`: predicted FLOPs of each run, by id.
     """
     watch = Watch(runs, root, costs)
-    console = Console(stderr=True)
-    display = _bars if console.is_terminal else _lines
+    console = _Patient(stderr=True)
+    display = _bars if console.is_terminal and not console.is_dumb_terminal else _lines
     with display(watch, console) as say:
         for outcome in outcomes:
             say(watch.end(outcome))
             yield outcome
+
+
+class _Patient(Console):
+    """Goes quiet when whoever read it has gone; rich would end the sweep."""
+
+    def on_broken_pipe(self) -> None:
+        self.quiet = True
 
 
 class Watch:

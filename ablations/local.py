@@ -12,7 +12,7 @@ import tempfile
 import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from multiprocessing.connection import wait
 from multiprocessing.context import ForkServerProcess
@@ -105,12 +105,17 @@ class Local:
         """Runs at a time, at most."""
         return len(self.devices) * self.per_device
 
-    def start(self, run: Run) -> bool:
-        """Begin a run; False where too few devices are free. ConfigError where there are too few in all."""
+    def check(self, run: Run) -> None:
+        """Raises ConfigError where there are too few devices for a run in all."""
         wanted = run.settings.train.devices
         if wanted > len(self.devices):
             there = ", ".join(map(str, self.devices)) or "none is left"
             raise ConfigError(f"train.devices={wanted}: more than the devices here: {there}")
+
+    def start(self, run: Run) -> bool:
+        """Begin a run; False where too few devices are free. ConfigError where there are too few in all."""
+        self.check(run)
+        wanted = run.settings.train.devices
         devices = self._free()[:wanted]
         if len(devices) < wanted:
             return False
@@ -209,7 +214,8 @@ def _environment_of_runs() -> Iterator[None]:
 def _ask_to_stop(job: _Job) -> None:
     for process in job.alive():
         assert process.pid is not None
-        os.kill(process.pid, signal.SIGUSR1)
+        with suppress(ProcessLookupError):  # it has ended, and nobody has said so yet
+            os.kill(process.pid, signal.SIGUSR1)
 
 
 def _kill(job: _Job) -> None:

@@ -1,8 +1,14 @@
 """What the server that runs are forked from loads before the first of them, so that none has to."""
 
-import gc
+import signal
 
-import ablations.child
+# what is sent to the whole group, by a terminal or a scheduler, is the sweep's to handle; the server ends with it
+for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+    signal.signal(number, signal.SIG_IGN)
+
+import gc  # noqa: E402
+
+import ablations.child  # noqa: E402
 
 __all__ = ["ablations"]
 

@@ -1,5 +1,6 @@
 """How far a run is: progress.json in its folder, and whether its lock is held. Imports no torch."""
 
+import errno
 import json
 import math
 import os
@@ -89,6 +90,10 @@ def is_held(lock: Path) -> bool:
             return False
     except (Timeout, PermissionError):
         return True
+    except OSError as error:
+        if error.errno == errno.EROFS:  # nobody can work on a disk that cannot be written
+            return False
+        raise
 
 
 def _finite(value: object) -> object:

@@ -76,15 +76,11 @@ class MetricsCsv(Logger):
 
     @rank_zero_only
     def log_metrics(self, metrics: Mapping[str, float], step: int | None = None) -> None:
-        """Append a row for each value, with the number of optimiser steps that it comes after.
-
-        While it trains, lightning gives the number of the last step from 0: one less.
-        """
+        """Append a row for each value, with the number of optimiser steps that it comes after."""
         rows = [Metric.from_key(key, float(value)) for key, value in metrics.items() if key != "epoch"]
         with self.path.open("a", newline="", encoding="utf-8") as file:
             csv.writer(file).writerows(
-                [(step or 0) + (row.split != "test"), row.split, row.metric, row.coordinate, repr(row.value)]
-                for row in rows
+                [int(step or 0), row.split, row.metric, row.coordinate, repr(row.value)] for row in rows
             )
 
 

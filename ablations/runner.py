@@ -25,6 +25,9 @@ class Executor(Protocol):
     def __exit__(self, *error: object) -> None:
         """End what is running and give everything back."""
 
+    def check(self, run: Run) -> None:
+        """Raises ConfigError where a run can be seen to have no place, before anything is started or written."""
+
     def start(self, run: Run) -> bool:
         """Begin a run in its folder below the study's; False where there is no room for it now."""
 

@@ -1,5 +1,6 @@
 """`ablations status`: the runs of a study by state, and how fast the sweeps at work are. Imports no torch."""
 
+import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import asdict
@@ -46,7 +47,7 @@ def states(root: Path) -> Found:
 
 def _run(row: RunRow) -> Found:
     state = _state(row)
-    log = row.folder / LOG
+    log = row.folder / _log_name(row.reason or "")
     progress = read_progress(row.folder) if state == "running" else None
     return {
         "experiment": row.experiment,
@@ -55,11 +56,16 @@ def _run(row: RunRow) -> Found:
         "id": row.id,
         "state": state,
         "reason": row.reason,
-        "attempts": dict(row.result or {}).get("attempts"),
         "folder": str(row.folder),
         "log": str(log) if log.is_file() else None,
         "progress": progress and asdict(progress),
     }
+
+
+def _log_name(reason: str) -> str:
+    """The log that tells most: that of the rank which is named as the first to fail."""
+    rank = re.match(r"rank ([1-9]\d*) ", reason)
+    return f"log-rank-{rank[1]}.txt" if rank else LOG
 
 
 def _state(row: RunRow) -> str:
@@ -153,9 +159,8 @@ def _name(run: Found) -> str:
 
 
 def _failure(run: Found) -> str:
-    tries = f" in {run['attempts']} tries" if run["attempts"] and run["attempts"] > 1 else ""
     where = run["log"] or run["folder"]
-    return f"{_name(run)}: {run['state']}{tries}: {run['reason'].splitlines()[0]}; see {where}"
+    return f"{_name(run)}: {run['state']}: {run['reason'].splitlines()[0]}; see {where}"
 
 
 def _at_work(sweep: Found) -> str:

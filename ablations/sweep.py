@@ -4,7 +4,7 @@ import shutil
 import sys
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -24,8 +24,9 @@ from ablations.results import current_commit
 from ablations.runner import Executor, Outcome, run_all
 from ablations.study import Run, Study
 from models.config import ConfigError
-from reports.rows import final_results, readable_run, run_folders
+from reports.rows import RowsError, final_results, read_plan, readable_run, run_folders
 
+BUSY = "another sweep is at work in {}; wait for it or choose another --output"
 PATIENCE = 1.0  # seconds for `ablations status` to let go of a lock that it tries
 
 
@@ -51,7 +52,7 @@ def sweep(study: Study, root: Path, options: Options) -> int:
     """
     outcomes = train_missing(study, root, options)
     counts = ", ".join(f"{n} {status}" for status, n in Counter(outcome.status for outcome in outcomes).items())
-    _say(counts or "nothing to train: all runs are done")
+    _say(counts or "nothing to train: all runs are done" + ("" if options.shard == (1, 1) else " in this shard"))
     if options.shard == (1, 1):
         from reports.page import build  # plotting is not needed before
 
@@ -73,18 +74,21 @@ def train_missing(study: Study, root: Path, options: Options) -> list[Outcome]:
     done = {} if options.redo else final_results(root)
     costs = _checked(runs if options.shard != (1, 1) else [run for run in runs if run.id not in done])
     mine = _longest_first(runs, costs)[options.shard[0] - 1 :: options.shard[1]]
+    for run in mine:
+        executor.check(run)
     with _sole_sweep(root, options.shard):
+        _refuse_other_study(study, root)
         write_plan(study, study.runs(), root)
-        if options.redo:
-            _forget({run.id for run in mine}, root)
-        done = final_results(root)  # a sweep that was at work before may have ended meanwhile
+        done = {} if options.redo else final_results(root)  # another sweep may have ended meanwhile
         missing = [run for run in mine if run.id not in done]
         _say_other_code([done[run.id] for run in runs if run.id in done], commit)
         if not missing:
             return []
         _say(f"{len(missing)} of {len(runs)} runs to train in {root}")
-        costs = {run.id: costs[run.id] for run in missing}
+        costs = {run.id: costs.get(run.id, 0.0) for run in missing}
         with executor as places:
+            if options.redo:
+                _forget({run.id for run in mine}, root)
             write_sweep(root, options.shard, places.workers, costs, len(mine) - len(missing))
             outcomes = run_all(missing, root, places, options.retries)
             return [outcome for outcome in shown(outcomes, missing, root, costs) if not outcome.again]
@@ -138,25 +142,39 @@ def _sole_sweep(root: Path, shard: Shard) -> Iterator[None]:
 
     Raises ConfigError where something else is, and where `root` cannot be written.
     """
+    lock = FileLock(sweep_lock(root, shard), timeout=PATIENCE)
     try:
         root.mkdir(parents=True, exist_ok=True)
-        with FileLock(sweep_lock(root, shard), timeout=PATIENCE):
-            others = [path for path in root.glob(".lock-*-*") if shard_of(path)[1] != shard[1]]
-            if any(is_held(path) for path in others):
-                raise Timeout(str(root))
-            sweep_file(root, shard).unlink(missing_ok=True)  # of a sweep that was killed
-            yield
+        lock.acquire()
+        sweep_file(root, shard).unlink(missing_ok=True)  # of a sweep that was killed
     except Timeout as error:
-        raise ConfigError(f"another sweep is at work in {root}; wait for it or choose another --output") from error
+        raise ConfigError(BUSY.format(root)) from error
     except (FileExistsError, NotADirectoryError, PermissionError) as error:
         raise ConfigError(f"--output: {error.filename}: {error.strerror}") from error
+    try:
+        others = [path for path in root.glob(".lock-*-*") if shard_of(path)[1] != shard[1]]
+        if any(is_held(path) for path in others):
+            raise ConfigError(BUSY.format(root))
+        yield
+    finally:
+        lock.release()
+
+
+def _refuse_other_study(study: Study, root: Path) -> None:
+    """Two studies may have names that make one folder: the plan of the second would make the first's runs foreign."""
+    if (root / "plan.json").is_file():
+        with suppress(RowsError):  # a plan that cannot be read is written anew
+            there = read_plan(root)["study"]
+            if there != study.name:
+                raise ConfigError(f"name={study.name!r}: {root} holds the study {there!r}; give one another name")
 
 
 def _forget(ids: Collection[str], root: Path) -> None:
     """Remove what earlier tries left of these runs, wherever it lies, so that nothing is taken from there."""
     for folder in run_folders(root):
         run = readable_run(folder)
-        if run is not None and run["id"] in ids:
+        inside = folder.resolve() == root.resolve() / folder.relative_to(root)  # and not where a link leads
+        if inside and run is not None and run["id"] in ids:
             shutil.rmtree(folder)
 
 
@@ -168,4 +186,5 @@ def _say_other_code(done: Iterable[Mapping[str, object]], commit: str | None) ->
 
 
 def _say(text: str) -> None:
-    print(text, file=sys.stderr)
+    with suppress(BrokenPipeError):  # whoever read it has gone; the runs go on
+        print(text, file=sys.stderr, flush=True)

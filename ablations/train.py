@@ -3,6 +3,7 @@
 import math
 import resource
 import sys
+import warnings
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Literal
@@ -48,7 +49,7 @@ def train(
     loss ln V. Anything else is raised; Stopped where `stop` asked for it.
     """
     started = now()
-    checkpoints = Checkpoints(folder, run.settings.train, marks(run, commit, place.kind), stop or StopRequest())
+    checkpoints = Checkpoints(folder, run.settings.train, marks(run, place.kind), stop or StopRequest())
     torch.set_num_threads(1)  # the order of a sum depends on the threads, and so would the last bits of a result
     torch.backends.cudnn.allow_tf32 = False  # float32 is float32: torch's default for cuDNN alone keeps ten bits
     keep_freed_memory()
@@ -110,7 +111,9 @@ class Fitting:
         module = make_module(self.model, settings.train, self.shape, self.data.detokenise, settings.decode)
         last = self.checkpoints.last_usable()
         trainer = self._trainer(new=last is None)
-        trainer.fit(module, datamodule=self.data, ckpt_path=last, weights_only=True)
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", ".*smaller than the logging interval.*")  # it counts rounds
+            trainer.fit(module, datamodule=self.data, ckpt_path=last, weights_only=True)
         if self.best.weights is None:
             raise NoFiniteLoss("no validation loss is finite")
         self.model.load_state_dict(self.best.weights)
@@ -132,16 +135,14 @@ class Fitting:
 
     def _trainer(self, *, new: bool) -> L.Trainer:
         settings, placed = self.run.settings.train, trainer_options(self.place)
-        # two rounds between validations at least: a checkpoint is written after one that no validation follows
-        most = max(1, min(ROUND, settings.validate_every // 2))
-        self.data.rounds = in_rounds(settings.steps, settings.validate_every, most)
+        self.data.rounds = in_rounds(settings.steps, settings.validate_every, ROUND)
         return L.Trainer(
             **placed | {"plugins": [*placed["plugins"], WholeFiles()]},
             precision=PRECISIONS[settings.precision],
             max_steps=settings.steps,
             logger=MetricsCsv(self.checkpoints.rows, new=new and self.place.rank == 0),
             callbacks=[self.stopwatch, self.best, self.checkpoints],
-            val_check_interval=math.ceil(settings.validate_every / most),
+            val_check_interval=math.ceil(settings.validate_every / ROUND),
             check_val_every_n_epoch=None,
             num_sanity_val_steps=0,
             log_every_n_steps=min(settings.log_every, settings.steps),

@@ -257,14 +257,15 @@ class _Order(Sampler[int]):
 def share(batch: Batch, rank: int, ranks: int) -> Batch:
     """The part of a training batch that is one device's: rows rank, rank + ranks, ... of all that has rows.
 
-    A device for which there is no row takes the first, with targets that count for nothing, to keep step with the rest.
+    A device for which there is no row takes the first, with targets that count for nothing, to keep step with the rest;
+    its batch is marked `idle`.
     """
     if ranks == 1:
         return batch
     has_rows = rank < len(batch["targets"])
     rows = slice(rank, None, ranks) if has_rows else slice(1)
     part = {name: value[rows] if isinstance(value, Tensor | list) else value for name, value in batch.items()}
-    return part if has_rows else part | {"targets": torch.full_like(batch["targets"][rows], IGNORE)}
+    return part if has_rows else part | {"targets": torch.full_like(batch["targets"][rows], IGNORE), "idle": True}
 
 
 def deal(batches: list[Batch], rank: int, ranks: int) -> list[Batch]:

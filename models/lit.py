@@ -140,6 +140,8 @@ class Module(L.LightningModule):
 
     def _log_results(self, split: str) -> None:
         self.evaluation.gather()
+        # loggers are to count optimiser steps, where Lightning would count what it has handed out
+        self.log("step", float(self.global_step), batch_size=1, sync_dist=True, reduce_fx="max")
         # equal on all devices already; sync_dist only says so to Lightning, and a mean of three could be rounded
         for name, value in self.results().items():
             self.log(f"{split}/{name}", value, batch_size=1, add_dataloader_idx=False, sync_dist=True, reduce_fx="max")
@@ -153,7 +155,7 @@ class Module(L.LightningModule):
         rate = self.trainer.optimizers[0].param_groups[0]["lr"]
         values = ({} if loss is None else {"train/loss": loss}) | {"train/lr": rate}
         for logger in self.loggers:
-            logger.log_metrics(values, self.global_step)
+            logger.log_metrics(values, self.global_step + 1)
 
 
 class Tagger(Module):

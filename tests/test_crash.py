@@ -4,13 +4,14 @@ import random
 import signal
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 from os import kill
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from reports.rows import COUNTED, read_plan, read_result
+from reports.rows import COUNTED, RowsError, read_plan, read_result
 from tests import processes
 
 pytestmark = pytest.mark.slow
@@ -76,10 +77,30 @@ def finals(root: Path) -> dict[str, tuple[str, int]]:
     """The results that are there for good: when each was written, and in which file."""
     found = {}
     for path in root.glob("crash/*/*/*/result.json"):
-        result = read_result(path.parent)
-        if result is not None and result["status"] in COUNTED:
-            found[result["id"]] = (result["ended"], path.stat().st_ino)
+        with suppress(RowsError, FileNotFoundError):  # a failed run is being tried again
+            result = read_result(path.parent)
+            if result is not None and result["status"] in COUNTED:
+                found[result["id"]] = (result["ended"], path.stat().st_ino)
     return found
+
+
+def watched(driver: Any, root: Path, done: dict[str, tuple[str, int]]) -> int:
+    """Wait for a sweep; nothing that is done, then or meanwhile, is done again."""
+    end = time.monotonic() + 300
+    while driver.poll() is None:
+        now = finals(root)
+        assert done.items() <= now.items()
+        done |= now
+        assert time.monotonic() < end, "it takes too long"
+        time.sleep(0.05)
+    return driver.returncode
+
+
+def with_checkpoints(root: Path) -> set[Path]:
+    """Folders of runs from which a sweep that was killed has to go on; its processes have ended then."""
+    while processes.of_runs(root):
+        time.sleep(0.02)
+    return {path.parents[1] for path in root.glob("crash/*/*/*/checkpoints/step-*.ckpt")}
 
 
 def victims(rng: random.Random, driver: Any, root: Path) -> Iterator[int]:
@@ -93,7 +114,7 @@ def test_killed_at_random_it_ends_as_if_it_never_was(
     seed: int, study: Path, whole: dict[str, Any], tmp_path: Path
 ) -> None:
     rng = random.Random(seed)
-    kills_left, done = rng.randint(1, 3), finals(tmp_path)
+    kills_left, done, interrupted = rng.randint(1, 3), finals(tmp_path), set[Path]()
     for _ in range(MOST_STARTS):
         driver = sweep(study, tmp_path)
         while driver.poll() is None and kills_left:
@@ -105,11 +126,13 @@ def test_killed_at_random_it_ends_as_if_it_never_was(
                     kill(victim, signal.SIGKILL)
                     kills_left -= 1
                 time.sleep(0.2)
-        status = driver.wait(300)
+        status = watched(driver, tmp_path, done)
         assert done.items() <= finals(tmp_path).items()  # nothing that was done was done again
         if status == 0:
             break
         assert status == -signal.SIGKILL
+        interrupted |= with_checkpoints(tmp_path)
+    assert all("goes on from step-" in (place / "log.txt").read_text() for place in interrupted)
     assert outcome(tmp_path) == whole
     assert processes.of_runs(tmp_path) == []
     assert list(tmp_path.glob("crash/*/*/*/checkpoints")) == []

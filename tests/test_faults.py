@@ -136,6 +136,33 @@ def test_a_sweep_that_is_interrupted_goes_on_where_it_was(number: signal.Signals
     assert set(states(tmp_path)) == {"completed"}
 
 
+@pytest.mark.parametrize("number", [signal.SIGHUP, signal.SIGTERM, signal.SIGINT], ids=lambda number: number.name)
+def test_what_is_sent_to_all_processes_at_once_ends_them_in_good_order(
+    number: signal.Signals, study: str, tmp_path: Path
+) -> None:
+    """As a closed terminal, Ctrl-C in one, or a scheduler does."""
+    longer = ("--set", "train.steps=200000", "--seeds", "1")
+    sweep = processes.start("run", study, "--output", str(tmp_path), *longer, start_new_session=True)
+    wait_until(lambda: list(tmp_path.glob("faults/*/*/*/progress.json")))
+    os.killpg(sweep.pid, number)
+    code, _, error = processes.finish(sweep)
+    assert code == 130
+    assert "Traceback" not in error
+    assert processes.of_runs(tmp_path) == []
+    assert list(tmp_path.glob("faults/*/*/*/checkpoints/step-*.ckpt"))
+
+
+def test_a_reader_that_leaves_does_not_end_the_sweep(study: str, tmp_path: Path) -> None:
+    sweep = processes.start("run", study, "--output", str(tmp_path), "--devices", "cpu:2", "--seeds", "2")
+    assert sweep.stderr is not None
+    sweep.stderr.readline()
+    sweep.stderr.close()
+    assert sweep.wait(240) == 0
+    assert sweep.stdout is not None
+    sweep.stdout.close()
+    assert states(tmp_path) == ["completed"] * 4
+
+
 def test_a_run_that_wants_too_much_memory_is_marked_so_and_the_others_go_on(study: str, tmp_path: Path) -> None:
     text = (
         STUDY

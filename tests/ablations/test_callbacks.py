@@ -50,6 +50,8 @@ def test_operations_are_counted_by_the_batch() -> None:
     assert watch.tokens == 20
     watch.on_train_batch_end(NOTHING, NOTHING, NOTHING, [batch, batch, batch], 2)
     assert (watch.flops, watch.tokens) == (5 * once, 50)
+    watch.on_train_batch_end(NOTHING, NOTHING, NOTHING, {**batch, "idle": True}, 3)
+    assert (watch.flops, watch.tokens) == (5 * once, 50)
     assert watch.cost()["tokens_per_second"] is None
 
 

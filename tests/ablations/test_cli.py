@@ -387,7 +387,7 @@ def test_however_a_sweep_is_ended_it_leaves_no_process_and_no_result(
     if number != signal.SIGKILL:
         assert process.returncode == 130
         last = (tmp_path / "shown.txt").read_text().strip().splitlines()[-1]
-        assert last == "ablations: interrupted; the same command goes on from here"
+        assert last == "ablations: interrupted; the same command (without --redo) goes on from here"
 
 
 @pytest.fixture(scope="module")

@@ -162,7 +162,7 @@ def test_a_terminal_of_80_columns_shows_a_bar_and_a_line_for_each_run(
 ) -> None:
     terminal = Terminal()
     console = Console(file=terminal, force_terminal=True, color_system="standard", width=80, height=9)
-    monkeypatch.setattr(live, "Console", lambda stderr: console)
+    monkeypatch.setattr(live, "_Patient", lambda stderr: console)
     alone = threading.active_count()
     lines = shown(slowly([Outcome(runs[0], "completed", None)], threading.Event()), runs, tmp_path, costs(runs))
     next(lines)

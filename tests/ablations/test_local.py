@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from ablations import local
+from ablations import child, local
 from ablations.devices import Device
 from ablations.load import make_study
 from ablations.local import Local
@@ -18,7 +18,8 @@ from ablations.runner import Outcome, run_all
 from ablations.study import Run
 from ablations.train import train
 from models.config import ConfigError
-from reports.rows import read_result, status
+from reports.rows import read_metrics, read_result, status
+from tests.ablations import raising
 
 CORES = [Device("cpu", "0"), Device("cpu", "1")]
 LONG = 2_000_000
@@ -223,3 +224,70 @@ def test_two_processes_never_train_one_run_at_once(tiny: dict[str, Any], tmp_pat
         executor.start(run)
         assert executor.wait(3.0) == []
         assert not (folder / "run.json").exists()
+
+
+@pytest.mark.parametrize(("ranks", "said"), [(1, "ValueError: no more"), (2, "rank 1 ended with status 1")])
+def test_a_run_that_raises_half_way_has_failed_and_goes_on_when_it_is_tried_again(
+    ranks: int, said: str, tiny: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """HB-31, HB-33: at step 30, on the last rank alone."""
+    tiny["experiments"]["copy"]["train"] |= {"steps": 60, "validate_every": 60, "checkpoint_steps": 10}
+    tiny["experiments"]["copy"]["train"] |= {"devices": ranks}
+    run = make_study(tiny).runs()[0]
+    monkeypatch.setattr(child, "main", raising.main)
+    began = time.monotonic()
+    with Local(tmp_path, CORES) as executor:
+        first, second = run_all([run], tmp_path, executor, retries=1)
+    assert time.monotonic() - began < 60
+    assert (first.status, first.reason, first.again) == ("failed", said, True)
+    assert (second.status, second.reason) == ("completed", None)
+    log = (tmp_path / run.folder / "log.txt").read_text()
+    assert log.count("goes on from step-24.ckpt") == 1
+    assert {path.name for path in tmp_path.glob("copy/*/*")} == {Path(run.folder).name}
+
+
+def test_a_rank_that_fails_before_the_ranks_have_met_ends_the_one_that_waits_for_it(
+    tiny: dict[str, Any], tmp_path: Path
+) -> None:
+    """HB-33. Left alone, the other would wait for half an hour."""
+    (run,) = long_runs(tiny, devices=2)
+    (tmp_path / run.folder / "log-rank-1.txt").mkdir(parents=True)  # rank 1 cannot write its log
+    began = time.monotonic()
+    with Local(tmp_path, CORES) as executor:
+        executor.start(run)
+        while not executor.wait(5):
+            assert time.monotonic() - began < 60
+    result = read_result(tmp_path / run.folder)
+    assert result is not None
+    assert (result["status"], result["reason"]) == ("failed", "rank 1 ended with status 1")
+
+
+def test_two_ranks_leave_one_folder_and_each_row_once(tiny: dict[str, Any], tmp_path: Path) -> None:
+    """HB-32."""
+    tiny["experiments"]["copy"]["train"] |= {"steps": 12, "log_every": 1, "batch_size": 4}
+    alone = make_study(tiny, seeds=1).runs()
+    tiny["experiments"]["copy"]["train"] |= {"devices": 2}
+    shared = make_study(tiny, seeds=1).runs()
+    for runs, name in ((alone, "one"), (shared, "two")):
+        all_outcomes(runs, tmp_path / name)
+    for run in shared:
+        one, two = (read_metrics(tmp_path / name / run.folder) for name in ("one", "two"))
+        assert [row[:4] for row in two] == [row[:4] for row in one]
+        assert [row.value for row in two] == pytest.approx([row.value for row in one], rel=1e-4)
+    assert len(list((tmp_path / "two").rglob("result.json"))) == len(list((tmp_path / "two").glob("*/*/*"))) == 2
+
+
+def test_a_run_that_the_system_has_ended_for_want_of_memory_is_marked_so(
+    tiny: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """HB-34. The kernel kills with SIGKILL and counts it."""
+    (run,) = long_runs(tiny)
+    kills = iter([3, 4])
+    monkeypatch.setattr(local, "_oom_kills", lambda: next(kills))
+    with Local(tmp_path, CORES) as executor:
+        executor.start(run)
+        os.kill(pids(executor)[0], signal.SIGKILL)
+        assert executor.wait(60) == [run]
+    result = read_result(tmp_path / run.folder)
+    assert result is not None
+    assert str(result["reason"]).endswith("SIGKILL; the system has ended processes for want of memory meanwhile")

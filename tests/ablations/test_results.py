@@ -37,7 +37,7 @@ def test_keys_of_logged_values_are_taken_apart(key: str, metric: Metric) -> None
 
 def test_metrics_are_appended_in_long_form_and_keep_every_digit(tmp_path: Path) -> None:
     logger = MetricsCsv(tmp_path / "metrics.csv", new=True)
-    logger.log_metrics({"train/loss": 1 / 3, "epoch": 0}, step=9)
+    logger.log_metrics({"train/loss": 1 / 3, "epoch": 0}, step=10)
     logger.log_metrics({"test/accuracy@distance=2": 0.1, "test/loss": math.nan}, step=20)
     rows = read_metrics(tmp_path)
     assert rows[0] == (10, "train", "loss", "", 1 / 3)
@@ -47,8 +47,8 @@ def test_metrics_are_appended_in_long_form_and_keep_every_digit(tmp_path: Path) 
 
 
 def test_a_log_that_is_not_new_is_gone_on_with(tmp_path: Path) -> None:
-    for step in (0, 1):
-        MetricsCsv(tmp_path / "metrics.csv", new=step == 0).log_metrics({"train/loss": 0.5}, step=step)
+    for step in (1, 2):
+        MetricsCsv(tmp_path / "metrics.csv", new=step == 1).log_metrics({"train/loss": 0.5}, step=step)
     assert [row.step for row in read_metrics(tmp_path)] == [1, 2]
 
 

@@ -30,6 +30,9 @@ class Pretence:
     def __exit__(self, *error: object) -> None:
         self.stop()
 
+    def check(self, run: Run) -> None:
+        pass
+
     def start(self, run: Run) -> bool:
         if len(self.running) == self.workers:
             return False

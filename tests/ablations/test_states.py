@@ -84,25 +84,22 @@ def test_a_run_is_running_while_its_own_lock_is_held(
     assert "begins or ends" in shown
 
 
-def test_failures_name_reason_tries_and_log(
+def test_failures_name_reason_and_the_log_that_tells_most(
     tiny: dict[str, Any], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     runs = planned(tiny, tmp_path)
-    for run, attempts in zip(runs[:2], (3, 1), strict=True):
-        end(run, tmp_path, "failed", f"ValueError: [no] {run.seed}\nlast lines of the log")
-        path = tmp_path / run.folder / "result.json"
-        path.write_text(json.dumps({**json.loads(path.read_text()), "attempts": attempts}))
-    log = tmp_path / runs[0].folder / "log.txt"
-    log.touch()
-    found = states(tmp_path)
-    assert [(run["attempts"], run["log"]) for run in found["runs"][:3]] == [(3, str(log)), (1, None), (None, None)]
-    show(found)
+    reasons = ("ValueError: [no] 0\nlast lines", "rank 1 ended with status 1", "killed")
+    for run, reason in zip(runs, reasons, strict=False):
+        end(run, tmp_path, "failed", reason)
+    for run in runs[:2]:
+        for name in ("log.txt", "log-rank-1.txt"):
+            (tmp_path / run.folder / name).touch()
+    show(states(tmp_path))
     lines = capsys.readouterr().out.splitlines()
-    name = f"{runs[0].experiment} / {runs[0].variant} / seed {runs[0].seed}"
-    assert f"{name}: failed in 3 tries: ValueError: [no] {runs[0].seed}; see {log}" in lines
-    name = f"{runs[1].experiment} / {runs[1].variant} / seed {runs[1].seed}"
-    folder = tmp_path / runs[1].folder
-    assert f"{name}: failed: ValueError: [no] {runs[1].seed}; see {folder}" in lines
+    where = [f"{runs[0].folder}/log.txt", f"{runs[1].folder}/log-rank-1.txt", runs[2].folder]
+    for run, reason, place in zip(runs, ("ValueError: [no] 0", *reasons[1:]), where, strict=False):
+        name = f"{run.experiment} / {run.variant} / seed {run.seed}"
+        assert f"{name}: failed: {reason}; see {tmp_path / place}" in lines
 
 
 def test_rate_and_time_left_are_those_of_the_sweeps_at_work(

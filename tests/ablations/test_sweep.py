@@ -1,5 +1,6 @@
 """Which runs a sweep trains, in which order, and alone in its folder."""
 
+import os
 import shutil
 from collections.abc import Sequence
 from pathlib import Path
@@ -145,3 +146,65 @@ def test_warnings_of_the_data_are_shown_once(
     warnings = [line for line in capsys.readouterr().err.splitlines() if line.startswith("warning: ")]
     assert any("2 of 2 test sentences are in the training text" in line for line in warnings)
     assert len(set(warnings)) == len(warnings)
+
+
+@pytest.mark.parametrize(("name", "again"), [("result.json", 1), ("run.json", 0), ("metrics.csv", 0)])
+def test_a_torn_file_costs_its_run_at_most_and_finished_ones_are_not_touched(
+    name: str, again: int, tiny: dict[str, Any], tmp_path: Path, pretended: list[Pretence]
+) -> None:
+    """HB-30, HB-31: the last 20 bytes are cut off."""
+    study = make_study(tiny)
+    train_missing(study, tmp_path, Options())
+    torn, *others = (tmp_path / run.folder for run in study.runs())
+    (torn / "metrics.csv").write_text("step,split,metric,coordinate,value\n1,train,loss,,2.0\n2,train,loss,,1.0\n")
+    os.truncate(torn / name, (torn / name).stat().st_size - 20)
+    before = [(path, path.stat().st_mtime_ns, path.read_bytes()) for place in others for path in place.iterdir()]
+    assert len(train_missing(study, tmp_path, Options())) == again
+    assert [row.state for row in read_study(tmp_path).runs] == ["completed"] * 4
+    assert before == [
+        (path, path.stat().st_mtime_ns, path.read_bytes()) for place in others for path in place.iterdir()
+    ]
+
+
+def test_a_variant_more_keeps_what_is_done(tiny: dict[str, Any], tmp_path: Path, pretended: list[Pretence]) -> None:
+    """HB-30."""
+    train_missing(make_study(tiny), tmp_path, Options())
+    tiny["experiments"]["copy"]["vary"] = {"model.position": ["learned", "none"]}
+    outcomes = train_missing(make_study(tiny), tmp_path, Options())
+    assert [outcome.run.variant for outcome in outcomes] == ["position=learned"] * 2
+    assert [row.state for row in read_study(tmp_path).runs] == ["completed"] * 6
+
+
+@pytest.mark.parametrize(("gpus", "devices"), [([], ["cpu 0", "cpu 1"]), (["2", "5"], ["cuda 2", "cuda 5"])])
+def test_runs_go_to_the_gpus_else_to_the_cpu_which_is_said(
+    gpus: list[str], devices: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any
+) -> None:
+    """HB-34."""
+    monkeypatch.setattr(sweep, "visible_gpus", lambda: gpus)
+    monkeypatch.setattr(sweep, "cores_available", lambda: 2)
+    executor: Any = sweep._executor(tmp_path, Options(), None)
+    assert [str(device) for device in executor.devices] == devices
+    assert capsys.readouterr().err == ("" if gpus else "no GPU is to be seen; the runs go to the CPU, a thread each\n")
+
+
+@pytest.mark.parametrize("redo", [False, True])
+def test_a_run_for_which_there_are_too_few_devices_is_refused_before_anything_is_touched(
+    redo: bool, tiny: dict[str, Any], tmp_path: Path, pretended: list[Pretence], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    train_missing(make_study(tiny, seeds=1), tmp_path, Options())
+    monkeypatch.undo()
+    before = {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*") if path.is_file()}
+    study = make_study(tiny, ["train.devices=3"], seeds=2)
+    with pytest.raises(ConfigError, match=r"train.devices=3: more than the devices here: cpu 0"):
+        train_missing(study, tmp_path, Options(devices="cpu:1", redo=redo))
+    assert {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*") if path.is_file()} == before
+
+
+def test_a_study_whose_name_makes_the_same_folder_is_refused(
+    tiny: dict[str, Any], tmp_path: Path, pretended: list[Pretence]
+) -> None:
+    train_missing(make_study(tiny), tmp_path, Options())
+    tiny["name"] = "tiny!"
+    with pytest.raises(ConfigError, match=r"name='tiny!': .* holds the study 'tiny'"):
+        train_missing(make_study(tiny), tmp_path, Options())
+    assert read_study(tmp_path).plan["study"] == "tiny"

@@ -200,3 +200,11 @@ def test_what_is_no_divergence_is_raised(tiny: dict[str, Any], tmp_path: Path, m
     with pytest.raises(RuntimeError, match="out of memory"):
         train(run_of(tiny), tmp_path)
     assert not (tmp_path / "result.json").exists()
+
+
+def test_rows_of_validation_and_test_stand_at_optimiser_steps(tiny: dict[str, Any], tmp_path: Path) -> None:
+    """HB-26, its kind: Lightning counts what it is handed, four steps at once, up to 4, 8, 12, 16, 17."""
+    train(run_of(tiny, train={"steps": 17, "validate_every": 8, "log_every": 1}), tmp_path)
+    steps = {split: [row.step for row in read_metrics(tmp_path) if (row.split, row.metric) == (split, "loss")]
+             for split in ("train", "validation", "test")}  # fmt: skip
+    assert steps == {"train": list(range(1, 18)), "validation": [8, 16, 17], "test": [17]}

@@ -174,6 +174,7 @@ def test_a_device_without_a_row_has_one_that_counts_for_nothing() -> None:
     assert share(ROWS, 4, 6)["targets"].tolist() == [[8, 9]]
     spare = share(ROWS, 5, 6)
     assert spare["targets"].tolist() == [[IGNORE, IGNORE]]
+    assert spare["idle"]
     assert spare["category"] == ["a"]
     assert ROWS["targets"][0].tolist() == [0, 1]
 
