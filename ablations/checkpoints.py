@@ -9,10 +9,10 @@ import io
 import json
 import os
 import random
+import shutil
 import sys
 import time
 from collections.abc import Mapping
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -70,11 +70,14 @@ class Checkpoints(Callback):
         return None
 
     def prune(self) -> None:
-        """Remove all from which a run that has ended could have gone on."""
-        for path in saved(self.folder):
+        """Remove what a run that has ended needs no more: all but the best weights, if they were asked for."""
+        if not self.train.keep_checkpoints:
+            shutil.rmtree(self.folder, ignore_errors=True)
+        for path in (
+            *saved(self.folder),
+            *self.folder.glob(".*.ckpt.*"),
+        ):  # those half written by tries that were killed
             path.unlink()
-        with suppress(OSError):  # best weights were asked for, or there is no folder
-            self.folder.rmdir()
 
     def _obstacle(self, state: State) -> str | None:
         """Why the run cannot go on from a checkpoint with this state."""

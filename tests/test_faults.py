@@ -106,14 +106,18 @@ def test_a_folder_that_cannot_be_written_is_refused_in_one_line(study: str, tmp_
 
 
 def test_a_second_sweep_in_the_folder_is_refused_and_does_no_harm(study: str, tmp_path: Path) -> None:
-    longer = ("--set", "train.steps=4000", "--seeds", "1")
+    longer = ("--set", "train.steps=400000", "--seeds", "1")
     first = processes.start("run", study, "--output", str(tmp_path), *longer)
     wait_until(lambda: processes.of_runs(tmp_path))
     for second in (longer, (*longer, "--redo"), (*longer, "--shard", "1/2")):
         code, out, error = run(study, tmp_path, *second)
         assert (code, out) == (2, "")
         assert "another sweep is at work" in error
-    assert processes.finish(first)[0] == 0
+    assert len(processes.of_runs(tmp_path)) == len(states(tmp_path)) == 2
+    first.send_signal(signal.SIGINT)
+    assert processes.finish(first)[0] == 130
+    assert set(states(tmp_path)) == {None}
+    assert run(study, tmp_path, "--seeds", "1")[0] == 0
     assert set(states(tmp_path)) == {"completed"}
 
 

@@ -292,3 +292,15 @@ def test_half_a_run_on_one_device_does_not_go_on_on_two(tmp_path: Path, capsys: 
     killed(one, tmp_path, 9)
     assert Checkpoints(tmp_path, two.settings.train, marks(two), StopRequest()).last_usable() is None
     assert "step-11.ckpt: not gone on from, train.devices was 1 and is 2" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("kept", [False, True])
+def test_nothing_of_a_try_that_was_killed_while_it_wrote_stays(kept: bool, tmp_path: Path) -> None:
+    run = make_run(checkpoint_steps=5, keep_checkpoints=kept)
+    killed(run, tmp_path, 9)
+    for name in (".step-14.ckpt.12345", "best.ckpt"):
+        (tmp_path / "checkpoints" / name).write_bytes(b"half")
+    train(run, tmp_path)
+    left = [path.name for path in (tmp_path / "checkpoints").glob("*")]
+    assert left == (["best.ckpt"] if kept else [])
+    assert not kept or torch.load(tmp_path / "checkpoints/best.ckpt", weights_only=True)["state_dict"]
