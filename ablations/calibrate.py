@@ -8,7 +8,7 @@ takes longer than predicted. What is added for setting up and for Lightning's lo
 
 import sys
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, cast
@@ -20,8 +20,7 @@ from torch.optim import Optimizer
 
 from ablations.allocation import keep_freed_memory
 from ablations.callbacks import batch_flops
-from ablations.checks import with_data
-from ablations.study import Run, Settings
+from ablations.study import Settings
 from ablations.train import task_shape
 from datamodules.base import TaskData
 from models.beam import beam_search
@@ -37,15 +36,6 @@ TIMED = 2  # steps, after one that is not
 START = 0.3  # seconds to start a process, to set up a Trainer and to write the results
 LOOP = 1.5e-4  # seconds that Lightning's loop adds to a step
 PATIENCE = 2.0  # seconds after which it is said what takes so long
-
-
-def costs(runs: Iterable[Run]) -> dict[str, float]:
-    """Predicted operations of each run, by id; reads the data. Raises ConfigError or DataError as training would."""
-    listed = list(runs)
-    variants = {(run.experiment, run.variant): run.settings for run in listed}
-    flops = [predicted_flops(*made) for made in with_data(variants.values())]
-    by_variant = dict(zip(variants, flops, strict=True))
-    return {run.id: by_variant[run.experiment, run.variant] for run in listed}
 
 
 def predicted_flops(settings: Settings, data: TaskData[Any]) -> float:

@@ -44,18 +44,17 @@ class Heartbeat:
     def __init__(self, folder: Path, steps: int, device: str) -> None:
         self.folder, self.steps, self.device = folder, steps, device
         self.began = self._next = time.monotonic()
-        self._first: int | None = None
+        self.first = 0
+        """Steps that were done before this try."""
 
     def beat(self, step: int, loss: float | None, rate: Callable[[], float | None], *, now: bool = False) -> None:
         """Say that `step` is done, unless something was said less than a second ago; `now`: in any case."""
-        if self._first is None:
-            self._first = step - 1
         moment = time.monotonic()
         if now or moment >= self._next:
             self._next = moment + self.INTERVAL
             seconds = moment - self.began
             with suppress(OSError):  # a disk that is full: the results will say so
-                progress = Progress(step, self.steps, loss, rate(), self.device, seconds, self._first)
+                progress = Progress(step, self.steps, loss, rate(), self.device, seconds, self.first)
                 write_progress(self.folder, progress)
 
 
@@ -111,6 +110,8 @@ class Stopwatch(Callback):
         self._began = None
 
     def on_train_start(self, trainer: L.Trainer, pl_module: L.LightningModule) -> None:
+        if self.heartbeat is not None:
+            self.heartbeat.first = trainer.global_step
         self._start()
 
     def on_validation_start(self, trainer: L.Trainer, pl_module: L.LightningModule) -> None:

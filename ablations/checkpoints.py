@@ -26,6 +26,7 @@ from ablations.code import CODE
 from ablations.interruption import Stopped, StopRequest
 from ablations.ranks import any_rank, gather
 from ablations.study import Run, TrainConfig
+from reports.rows import write_bytes
 
 KEPT = 2
 """Checkpoints that stay: should the last one be torn, there is one before it."""
@@ -73,10 +74,8 @@ class Checkpoints(Callback):
         """Remove what a run that has ended needs no more: all but the best weights, if they were asked for."""
         if not self.train.keep_checkpoints:
             shutil.rmtree(self.folder, ignore_errors=True)
-        for path in (
-            *saved(self.folder),
-            *self.folder.glob(".*.ckpt.*"),
-        ):  # those half written by tries that were killed
+        half_written = self.folder.glob(".*.ckpt.*")  # by tries that were killed
+        for path in (*saved(self.folder), *half_written):
             path.unlink()
 
     def _obstacle(self, state: State) -> str | None:
@@ -164,17 +163,9 @@ class WholeFiles(TorchCheckpointIO):
     def save_checkpoint(self, checkpoint: State, path: str | Path, storage_options: Any = None) -> None:
         path = Path(path)
         path.parent.mkdir(parents=True, exist_ok=True)
-        temporary = path.with_name(f".{path.name}.{os.getpid()}")
         packed = io.BytesIO()
         torch.save(checkpoint, packed)  # of a full disk it would give no intelligible account
-        try:
-            with temporary.open("wb") as file:
-                file.write(packed.getbuffer())
-                file.flush()
-                os.fsync(file.fileno())
-            temporary.replace(path)
-        finally:
-            temporary.unlink(missing_ok=True)
+        write_bytes(path, packed.getbuffer())
 
 
 def saved(folder: Path) -> list[Path]:

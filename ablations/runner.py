@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Protocol, Self
 
 from ablations.study import Run
-from reports.rows import COUNTED, read_result, status
+from reports.rows import read_result
 
 TICK = 1.0  # seconds between two looks at runs that say nothing
 
@@ -50,11 +50,6 @@ class Outcome:
     reason: str | None
     again: bool = False
     """Whether it will be tried again."""
-
-
-def is_final(folder: Path) -> bool:
-    """Whether a run has ended for good (completed or diverged); a failed one is run again."""
-    return status(folder) in COUNTED
 
 
 def run_all(runs: Sequence[Run], root: Path, executor: Executor, retries: int = 0) -> Iterator[Outcome]:

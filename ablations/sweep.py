@@ -75,7 +75,8 @@ def train_missing(study: Study, root: Path, options: Options) -> list[Outcome]:
     costs = _checked(runs if options.shard != (1, 1) else [run for run in runs if run.id not in done])
     mine = _longest_first(runs, costs)[options.shard[0] - 1 :: options.shard[1]]
     for run in mine:
-        executor.check(run)
+        if run.id not in done:
+            executor.check(run)
     with _sole_sweep(root, options.shard):
         _refuse_other_study(study, root)
         write_plan(study, study.runs(), root)

@@ -181,11 +181,16 @@ def write_json(path: Path, content: Any) -> None:
 
 
 def write_text(path: Path, text: str) -> None:
+    """Replace a file as `write_bytes` does; in UTF-8, line ends as they are."""
+    write_bytes(path, text.encode())
+
+
+def write_bytes(path: Path, content: bytes | memoryview) -> None:
     """Replace a file in one step; it survives a crash of the machine."""
     temporary = path.with_name(f".{path.name}.{os.getpid()}")
     try:
-        with temporary.open("w", encoding="utf-8", newline="") as file:
-            file.write(text)
+        with temporary.open("wb") as file:
+            file.write(content)
             file.flush()
             os.fsync(file.fileno())
         temporary.replace(path)

@@ -100,12 +100,14 @@ def test_a_heartbeat_says_how_far_the_run_is(tmp_path: Path, monkeypatch: pytest
     module: Any = SimpleNamespace(last_loss=0.5)
     batch = {"inputs": torch.zeros(2, 5, dtype=torch.long), "targets": torch.zeros(2, 5, dtype=torch.long)}
     seen = []
+    monkeypatch.setattr(watch, "rate", lambda: 3.0)
+    watch.on_train_start(SimpleNamespace(global_step=7), module)  # type: ignore[arg-type]
     for step in (8, 9, 10):
         trainer: Any = SimpleNamespace(global_step=step)
         watch.on_train_batch_end(trainer, module, NOTHING, batch, 0)
         seen.append(read_progress(tmp_path))
     watch.on_validation_start(trainer, module)
-    assert seen[0] == Progress(8, 50, 0.5, None, "cpu", 0.5, first=7)
+    assert seen[0] == Progress(8, 50, 0.5, 3.0, "cpu", 0.5, first=7)
     assert seen[1] == seen[0]  # too soon
-    assert seen[2] == Progress(10, 50, 0.5, None, "cpu", 1.75, first=7)
-    assert read_progress(tmp_path) == Progress(10, 50, 0.5, None, "cpu", 1.875, first=7)
+    assert seen[2] == Progress(10, 50, 0.5, 3.0, "cpu", 1.75, first=7)
+    assert read_progress(tmp_path) == Progress(10, 50, 0.5, 3.0, "cpu", 1.875, first=7)
