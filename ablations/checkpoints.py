@@ -13,6 +13,7 @@ import shutil
 import sys
 import time
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +28,9 @@ from ablations.interruption import Stopped, StopRequest
 from ablations.ranks import any_rank, gather
 from ablations.study import Run, TrainConfig
 from reports.rows import write_bytes
+
+FOLDER = "checkpoints"
+"""Below the run's."""
 
 KEPT = 2
 """Checkpoints that stay: should the last one be torn, there is one before it."""
@@ -45,7 +49,7 @@ class Checkpoints(Callback):
     """
 
     def __init__(self, folder: Path, train: TrainConfig, marks: Mapping[str, Any], stop: StopRequest) -> None:
-        self.folder, self.rows = folder / "checkpoints", folder / "metrics.csv"
+        self.folder, self.rows = folder / FOLDER, folder / "metrics.csv"
         self.train, self.marks, self.stop = train, dict(marks), stop
         self.began = self.written = time.monotonic()
         self.at = 0  # step of the last checkpoint
@@ -74,9 +78,7 @@ class Checkpoints(Callback):
         """Remove what a run that has ended needs no more: all but the best weights, if they were asked for."""
         if not self.train.keep_checkpoints:
             shutil.rmtree(self.folder, ignore_errors=True)
-        half_written = self.folder.glob(".*.ckpt.*")  # by tries that were killed
-        for path in (*saved(self.folder), *half_written):
-            path.unlink()
+        remove_steps(self.folder)
 
     def _obstacle(self, state: State) -> str | None:
         """Why the run cannot go on from a checkpoint with this state."""
@@ -171,6 +173,15 @@ class WholeFiles(TorchCheckpointIO):
 def saved(folder: Path) -> list[Path]:
     """Checkpoints in a folder, the last first."""
     return sorted(folder.glob("step-*.ckpt"), key=step_of, reverse=True)
+
+
+def remove_steps(folder: Path) -> None:
+    """Remove the checkpoints to go on from, whole and half written ones, and the folder if nothing is left in it."""
+    half_written = folder.glob(".*.ckpt.*")  # by tries that were killed
+    for path in (*saved(folder), *half_written):
+        path.unlink(missing_ok=True)
+    with suppress(OSError):  # weights were asked for, or it is gone
+        folder.rmdir()
 
 
 def step_of(path: Path) -> int:

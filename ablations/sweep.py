@@ -13,6 +13,7 @@ from filelock import FileLock, Timeout
 
 from ablations import ranks
 from ablations.calibrate import predicted_flops
+from ablations.checkpoints import FOLDER, remove_steps
 from ablations.checks import with_data
 from ablations.devices import cores_available, parse_devices, visible_gpus
 from ablations.live import shown
@@ -24,7 +25,7 @@ from ablations.results import current_commit
 from ablations.runner import Executor, Outcome, run_all
 from ablations.study import Run, Study
 from models.config import ConfigError
-from reports.rows import RowsError, final_results, read_plan, readable_run, run_folders
+from reports.rows import COUNTED, RowsError, final_results, read_plan, readable_run, run_folders, status
 
 BUSY = "another sweep is at work in {}; wait for it or choose another --output"
 PATIENCE = 1.0  # seconds for `ablations status` to let go of a lock that it tries
@@ -83,16 +84,37 @@ def train_missing(study: Study, root: Path, options: Options) -> list[Outcome]:
         done = {} if options.redo else final_results(root)  # another sweep may have ended meanwhile
         missing = [run for run in mine if run.id not in done]
         _say_other_code([done[run.id] for run in runs if run.id in done], commit)
-        if not missing:
-            return []
-        _say(f"{len(missing)} of {len(runs)} runs to train in {root}")
+        if missing:
+            _say(f"{len(missing)} of {len(runs)} runs to train in {root}")
         costs = {run.id: costs.get(run.id, 0.0) for run in missing}
-        with executor as places:
-            if options.redo:
-                _forget({run.id for run in mine}, root)
-            write_sweep(root, options.shard, places.workers, costs, len(mine) - len(missing))
-            outcomes = run_all(missing, root, places, options.retries)
-            return [outcome for outcome in shown(outcomes, missing, root, costs) if not outcome.again]
+        try:
+            return _trained(mine, missing, costs, root, executor, options) if missing else []
+        finally:
+            _prune(mine, root)
+
+
+def _trained(
+    mine: Sequence[Run],
+    missing: Sequence[Run],
+    costs: Mapping[str, float],
+    root: Path,
+    executor: Executor,
+    options: Options,
+) -> list[Outcome]:
+    """Train what is missing of this shard's runs."""
+    with executor as places:
+        if options.redo:
+            _forget({run.id for run in mine}, root)
+        write_sweep(root, options.shard, places.workers, costs, len(mine) - len(missing))
+        outcomes = run_all(missing, root, places, options.retries)
+        return [outcome for outcome in shown(outcomes, missing, root, costs) if not outcome.again]
+
+
+def _prune(runs: Iterable[Run], root: Path) -> None:
+    """Remove what a run that was killed just after its result was written could not remove itself."""
+    for run in runs:
+        if status(root / run.folder) in COUNTED:
+            remove_steps(root / run.folder / FOLDER)
 
 
 def _executor(root: Path, options: Options, commit: str | None) -> Executor:

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from reports.rows import COUNTED, RowsError, read_plan, read_result
+from reports.rows import COUNTED, RowsError, read_plan, read_result, status
 from tests import processes
 
 pytestmark = pytest.mark.slow
@@ -97,10 +97,14 @@ def watched(driver: Any, root: Path, done: dict[str, tuple[str, int]]) -> int:
 
 
 def with_checkpoints(root: Path) -> set[Path]:
-    """Folders of runs from which a sweep that was killed has to go on; its processes have ended then."""
+    """Folders of runs from which a sweep that was killed has to go on; its processes have ended then.
+
+    Not of those that were killed between writing their result and removing their checkpoints.
+    """
     while processes.of_runs(root):
         time.sleep(0.02)
-    return {path.parents[1] for path in root.glob("crash/*/*/*/checkpoints/step-*.ckpt")}
+    found = {path.parents[1] for path in root.glob("crash/*/*/*/checkpoints/step-*.ckpt")}
+    return {place for place in found if status(place) not in COUNTED}
 
 
 def victims(rng: random.Random, driver: Any, root: Path) -> Iterator[int]:

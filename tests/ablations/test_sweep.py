@@ -84,6 +84,22 @@ def test_redo_forgets_what_was_there(tiny: dict[str, Any], tmp_path: Path, prete
     assert not copy.exists()
 
 
+def test_checkpoints_of_a_run_killed_just_after_its_result_go_with_the_next_sweep(
+    tiny: dict[str, Any], tmp_path: Path, pretended: list[Pretence]
+) -> None:
+    study = make_study(tiny)
+    train_missing(study, tmp_path, Options())
+    first, second = (tmp_path / run.folder / "checkpoints" for run in study.runs()[:2])
+    for folder in (first, second):
+        folder.mkdir()
+        for name in ("step-3.ckpt", ".step-6.ckpt.4711"):
+            (folder / name).touch()
+    (second / "best.ckpt").touch()
+    assert train_missing(study, tmp_path, Options()) == []
+    assert not first.exists()
+    assert [path.name for path in second.iterdir()] == ["best.ckpt"]
+
+
 def test_shards_cut_the_plan_into_parts_of_like_size_whatever_is_done(
     tiny: dict[str, Any], tmp_path: Path, pretended: list[Pretence]
 ) -> None:
