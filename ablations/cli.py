@@ -102,8 +102,10 @@ def _parser() -> Parser:
     )
     _json(command)
 
-    command = _add(commands, "report", report, "write the report of a study from what is there")
+    command = _add(commands, "report", report, "write the report of a study from what is there, or compare two studies")
     _folder(command)
+    command.add_argument("other", nargs="?", metavar="OTHER", help="a study to compare with: its name, file or folder")
+    command.add_argument("--watch", action="store_true", help="again whenever a run ends, until the sweep has ended")
     command.add_argument("--open", action="store_true", help="show it in the browser")
 
     command = _add(commands, "translate", translate, "translate standard input with a trained run, line by line")
@@ -281,15 +283,46 @@ def clean(options: argparse.Namespace) -> int:
 
 def report(options: argparse.Namespace) -> int:
     """`ablations report`"""
-    from reports.page import build
+    from reports.rows import RowsError
 
-    page = build(_study_folder(options))
+    if options.watch and options.other is not None:
+        raise RowsError("--watch: follows one study; leave out OTHER, or --watch")
+    folder = _study_folder(options)
+    if options.watch:
+        return _watch(folder, show=options.open)
+    if options.other is not None:
+        from reports.pages.comparison import build_comparison
+
+        page = build_comparison(folder, _study_folder(options, options.other))
+    else:
+        from reports.pages.page import build
+
+        page = build(folder)
     print(page)
     if options.open:
-        import webbrowser
-
-        webbrowser.open(page.resolve().as_uri())
+        _open(page)
     return 0
+
+
+def _watch(folder: Path, *, show: bool) -> int:
+    """Report a study until its sweep has ended; Ctrl-C leaves a last report."""
+    from ablations.progress import is_held
+    from reports.pages.watch import watch
+
+    def busy() -> bool:
+        return any(is_held(path) for path in folder.glob(".lock-*-*"))
+
+    try:
+        print(watch(folder, busy=busy, shown=_open if show else lambda page: None))
+    except KeyboardInterrupt:
+        return 130
+    return 0
+
+
+def _open(page: Path) -> None:
+    import webbrowser
+
+    webbrowser.open(page.resolve().as_uri())
 
 
 def translate(options: argparse.Namespace) -> int:
@@ -324,7 +357,7 @@ def translate(options: argparse.Namespace) -> int:
 def attention(options: argparse.Namespace) -> int:
     """`ablations attention`"""
     from ablations.find import find_run
-    from reports.attention_maps import check_path, save_maps
+    from reports.figures.attention_maps import check_path, save_maps
 
     check_path(options.output)
     names = [options.run] if options.other is None else [options.run, options.other]
@@ -336,12 +369,17 @@ def attention(options: argparse.Namespace) -> int:
     return 0
 
 
-def _study_folder(options: argparse.Namespace) -> Path:
-    """Folder of a study that was run; a YAML file counts by the name of the study in it."""
+def _study_folder(options: argparse.Namespace, study: str | None = None) -> Path:
+    """Folder of a study that was run, the one of the options if no other; a YAML file counts by the name in it.
+
+    A folder with a plan counts as it is: the same study may lie in two places.
+    """
     from ablations.listing import folder_name
     from reports.rows import RowsError
 
-    name = options.study
+    given = name = options.study if study is None else study
+    if os.sep in name and (Path(name) / "plan.json").is_file():
+        return Path(name)
     if name.endswith((".yaml", ".yml")):
         import yaml
 
@@ -353,5 +391,5 @@ def _study_folder(options: argparse.Namespace) -> Path:
             raise RowsError(f"study {name!r}: no YAML with the name of a study") from error
     folder: Path = options.output / folder_name(name)
     if not (folder / "plan.json").is_file():
-        raise RowsError(f"study {name!r}: nothing in {folder}; run it first: ablations run {options.study}")
+        raise RowsError(f"study {name!r}: nothing in {folder}; run it first: ablations run {given}")
     return folder

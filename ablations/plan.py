@@ -1,12 +1,15 @@
 """The plan of a study: what its folder should hold, for the report and for `ablations plan`."""
 
-from collections.abc import Sequence
+import math
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import yaml
 
-from ablations.study import Experiment, Run, Study
+from ablations.components import COMPONENTS, properties
+from ablations.study import Experiment, Run, Settings, Study
+from datamodules.base import TaskData
 from reports.rows import SCHEMA, write_json, write_text
 
 
@@ -40,11 +43,43 @@ def _experiment(experiment: Experiment) -> dict[str, Any]:
         "task": settings.task_name,
         "kind": data.kind,
         "headline": list(data.headline),
-        "chance": {} if data.chance is None else {"accuracy": data.chance},
+        "chance": _chance(data),
         "base": experiment.base,
         "design": experiment.design,
         "variants": list(experiment.variants),
         "changes": experiment.changes,
         "grid": experiment.grid,
         "family": experiment.family,
+        "units": dict(data.units),
+        "marks": {name: ["leaks_future"] for name, of in experiment.variants.items() if _leaks_future(of, data.kind)},
+        "components": _components(experiment),
     }
+
+
+def _chance(data: TaskData[Any]) -> dict[str, float]:
+    """What guessing gives, where it is known before the data are there."""
+    known = {"accuracy": data.chance, "loss": None if data.kind == "translation" else math.log(data.output_size)}
+    return {metric: value for metric, value in known.items() if value is not None}
+
+
+def _leaks_future(settings: Settings, kind: str) -> bool:
+    """Whether a model that is to say the next word can see it: its loss is then none that can be compared."""
+    if kind == "tagging" or settings.model.architecture not in ("decoder", "encoder-decoder"):
+        return False
+    (mask,) = (component for component in COMPONENTS if component.name == "decoder_mask")
+    return "leaks_future" in properties(mask, settings.model.decoder_mask)
+
+
+def _components(experiment: Experiment) -> dict[str, str]:
+    """What the lecture says of each part of the model that some variant is there to change, by dotted path."""
+    changed = {path for variant in experiment.variants for path in _changed(experiment, variant)}
+    return {f"model.{part.name}": part.lecture for part in COMPONENTS if f"model.{part.name}" in changed}
+
+
+def _changed(experiment: Experiment, variant: str) -> Iterator[str]:
+    """Fields of the model that a variant names and has otherwise than the base; those of a whole section too."""
+    base, other = (experiment.variants[name].model for name in (experiment.base, variant))
+    for path, value in experiment.changes.get(variant, {}).items():
+        for field in value if path == "model" else [path.removeprefix("model.")]:
+            if getattr(base, field, None) != getattr(other, field, None):
+                yield f"model.{field}"

@@ -94,6 +94,8 @@ class Result:
     signatures: dict[str, str] = field(default_factory=dict)
     cost: dict[str, float | None] = field(default_factory=dict)
     device: str = "cpu"
+    notes: Sequence[str] = ()
+    """What a reader should know of the data, one line each."""
     log: str | None = None
     """The end of the run's log, where it has failed."""
 
@@ -150,6 +152,7 @@ def write_result(run: Run, folder: Path, result: Result, started: str, commit: s
             "status": result.status,
             "reason": result.reason,
             "log": result.log,
+            "notes": list(result.notes),
             "metrics": [metric.as_dict() for metric in result.metrics],
             "signatures": result.signatures,
             "cost": result.cost,

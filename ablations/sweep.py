@@ -55,7 +55,7 @@ def sweep(study: Study, root: Path, options: Options) -> int:
     counts = ", ".join(f"{n} {status}" for status, n in Counter(outcome.status for outcome in outcomes).items())
     _say(counts or "nothing to train: all runs are done" + ("" if options.shard == (1, 1) else " in this shard"))
     if options.shard == (1, 1):
-        from reports.page import build  # plotting is not needed before
+        from reports.pages.page import build  # plotting is not needed before
 
         print(build(root))
     else:

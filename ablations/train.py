@@ -70,7 +70,7 @@ def train(
         result.metrics += _probed(run, data, fitting.model)
     except (Diverged, NoFiniteLoss) as diverged:
         result = Result("diverged", str(diverged), _fixed_values(data))
-    result.device, result.cost = device_name(place), fitting.cost()
+    result.device, result.cost, result.notes = device_name(place), fitting.cost(), data.notes
     if place.rank == 0:
         write_result(run, folder, result, started, commit)
         checkpoints.prune()

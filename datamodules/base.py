@@ -16,7 +16,7 @@ Shapes: B batch, T length, F factors.
 """
 
 from abc import abstractmethod
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Generic, Literal, TypeVar
 
@@ -82,6 +82,8 @@ class TaskData(L.LightningDataModule, Generic[ConfigT]):
     shared_vocabulary: bool = False
     start: int | None = None
     end: int | None = None
+    units: ClassVar[Mapping[str, str]] = {}
+    """What coordinates count in, where it is anything but tokens: {"distance": "words"}."""
     chance: float | None = None
     """Accuracy of guessing; None if the task has no accuracy."""
     notes: tuple[str, ...] = ()

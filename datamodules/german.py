@@ -1,5 +1,6 @@
 """German: the embedded translation task, a grammar of English sentences and their German translations."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import islice
 from typing import ClassVar
@@ -60,6 +61,7 @@ class German(ParallelData[GermanConfig]):
     Config: ClassVar[type[TaskConfig]] = GermanConfig
     headline = ("loss", "bleu", "accuracy")
     version = "german-1"
+    units: ClassVar[Mapping[str, str]] = {"distance": "words"}
     chance = 0.5
 
     def load(self) -> None:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import pandas as pd
 
 from reports.experiment import Experiment
+from reports.figures.labels import references
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -38,10 +39,12 @@ class Family:
         rows = pd.concat([point.values.assign(at=_place(point)) for point in self.points])
         return rows[(rows["metric"] == metric) & (rows["coordinate"] == "") & rows["value"].notna()]
 
-    def chance(self, metric: str) -> float | None:
-        """Value of a metric when guessing; None where it is not known or not the same at all points."""
-        known = {point.plan["chance"].get(metric) for point in self.points}
-        return known.pop() if len(known) == 1 else None
+    def references(self, metric: str) -> dict[str, float]:
+        """Known levels of a metric, such as chance, that are the same at all points."""
+        known = [references(point.plan, metric) for point in self.points]
+        return {
+            name: level for name, level in known[0].items() if all(name in of and of[name] == level for of in known)
+        }
 
 
 def families(experiments: Sequence[Experiment]) -> list[Family]:

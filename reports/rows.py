@@ -56,6 +56,10 @@ class ExperimentPlan(TypedDict):
     changes: dict[str, dict[str, Any]]  # variant to {dotted path: value}
     grid: NotRequired[dict[str, Any]]  # where the experiment is one point of a grid: {dotted path: value}
     family: NotRequired[str]  # name in the study file, which the points of a grid share
+    units: NotRequired[dict[str, str]]  # what coordinates count in, where it is not tokens: {"distance": "words"}
+    references: NotRequired[dict[str, dict[str, float]]]  # metric to {name: value}: floors, ceilings, oracles
+    marks: NotRequired[dict[str, list[str]]]  # variant to properties that a reader must know: leaks_future
+    components: NotRequired[dict[str, str]]  # dotted path of a part that is changed, to what the lecture says of it
 
 
 class PlannedRun(TypedDict):
@@ -122,6 +126,7 @@ class ResultFile(TypedDict):
     status: Status
     reason: str | None
     log: NotRequired[str | None]  # its end, where the run has failed
+    notes: NotRequired[list[str]]  # what a reader should know of the data
     metrics: list[Value]
     signatures: dict[str, str]  # metric to how it was computed
     cost: Cost
@@ -285,7 +290,7 @@ def _row(folder: Path, planned: list[PlannedRun], copies: dict[str, list[Path]])
     places = list(dict.fromkeys(p for run in planned for p in (folder / run["folder"], *copies.get(run["id"], []))))
     found = {place: _outcome(place, {run["id"] for run in planned}) for place in places}
     counted = [place for place in places if found[place][0] in COUNTED]
-    place = counted[0] if counted else places[0]
+    place = next((p for p in (*counted, *places) if found[p][0] != "missing"), places[0])
     state, reason, result = found[place]
     if any(_numbers(found[other][2]) != _numbers(result) for other in counted):
         names = ", ".join(str(place.relative_to(folder)) for place in counted)

@@ -6,15 +6,18 @@ are not one per seed. A diverged run enters with the values that were fixed befo
 
 import json
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from math import ceil
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
+from reports.items import Resampled, constant, resampled_by_metric
 from reports.metrics import LONG_RANGE
+from reports.resampling import item_variance
 from reports.rows import COUNTED, ITEMS, STATES, Cost, ExperimentPlan, RowsError, RunRow, StudyRows, read_metrics
-from reports.statistics import Effect, Summary, paired_effect, summarise
+from reports.statistics import Effect, Summary, holm, paired_effect, summarise
 
 COSTS = tuple(Cost.__annotations__)
 
@@ -26,13 +29,31 @@ RUN_COLUMNS = (
 VALUE_COLUMNS = ("experiment", "variant", "seed", "state", "split", "metric", "coordinate", "value")
 CURVE_COLUMNS = ("experiment", "variant", "seed", "state", "step", "split", "metric", "coordinate", "value")
 DIFFERENCE_COLUMNS = ("experiment", "metric", "variant", "seed", "state", "difference")
-EFFECT_COLUMNS = ("experiment", "metric", "split", "base", "variant", *Effect.__dataclass_fields__)
+COUNTS = ("planned", "completed", "diverged")
+EFFECT_COLUMNS = (
+    *("experiment", "metric", "split", "base", "variant"),
+    *Effect.__dataclass_fields__,
+    *("p_holm", "scope", *COUNTS, *(f"base_{count}" for count in COUNTS)),
+)
 
 CATEGORY = "category"
 """Name of the coordinate that is a name itself: `category=noun`."""
 
 SPLITS = ("test", "validation")
 """Where a number is taken from, first choice first."""
+
+
+BySeed = dict[str, dict[int, float]]
+"""Variant to seed to value."""
+
+RunKey = tuple[str, str, int]
+"""Experiment, variant, seed."""
+
+Items = dict[RunKey, dict[str, Resampled]]
+"""What drawing other test items would have made of each run's metrics."""
+
+Counts = dict[tuple[str, str], dict[str, int]]
+"""Number of planned runs, of completed and of diverged ones, of each variant of each experiment."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -49,6 +70,7 @@ class Tables:
     variants: pd.DataFrame
     effects: pd.DataFrame
     differences: pd.DataFrame
+    items: Items
     problems: list[str]
     """What could not be read."""
 
@@ -58,15 +80,29 @@ class Tables:
         return replace(self, **{name: frame[frame["experiment"] == experiment] for name, frame in frames.items()})
 
 
-BySeed = dict[str, dict[int, float]]
-"""Variant to seed to value."""
+@dataclass(frozen=True, kw_only=True)
+class Pairing:
+    """A variant and its base on one metric, seed by seed."""
+
+    experiment: str
+    metric: str
+    split: str
+    base: str
+    variant: str
+    pairs: dict[int, tuple[float, float]]
+    """For each seed that both have: value of the base, of the variant."""
+
+    def keys(self, variant: str) -> list[RunKey]:
+        """The runs of one side."""
+        return [(self.experiment, variant, seed) for seed in self.pairs]
 
 
 def make_tables(study: StudyRows) -> Tables:
     """All tables of a study."""
     values = values_table(study)
     reported = reported_values(values)
-    effects = effects_table(study, reported)
+    items, unreadable = items_of(study, reported)
+    effects = effects_table(study, reported, items)
     curves, problems = curves_table(study)
     return Tables(
         study=study,
@@ -77,7 +113,8 @@ def make_tables(study: StudyRows) -> Tables:
         variants=variants_table(study, reported, effects),
         effects=effects,
         differences=differences_table(study, reported),
-        problems=problems,
+        items=items,
+        problems=[*problems, *unreadable],
     )
 
 
@@ -164,12 +201,16 @@ def far_distances(values: pd.DataFrame) -> list[float]:
 
 def by_seed(values: pd.DataFrame, experiment: str, metric: str) -> BySeed:
     """Values of a metric over all of the test set. Two for one seed are our mistake: the reader lets one through."""
-    rows = values[(values["experiment"] == experiment) & (values["metric"] == metric) & (values["coordinate"] == "")]
-    rows = rows[rows["value"].notna()]
-    assert not rows.duplicated(["variant", "seed"]).any(), f"{experiment}: two values of {metric} for one seed"
+    rows = values[(values["experiment"] == experiment) & (values["metric"] == metric)]
+    return _by_seed(rows[(rows["coordinate"] == "") & rows["value"].notna()])
+
+
+def _by_seed(rows: pd.DataFrame) -> BySeed:
     found: BySeed = {}
     for variant, seed, value in zip(rows["variant"], rows["seed"], rows["value"], strict=True):
-        found.setdefault(variant, {})[int(seed)] = float(value)
+        of_variant = found.setdefault(variant, {})
+        assert seed not in of_variant, f"two values of {rows['metric'].iloc[0]} for {variant}, seed {seed}"
+        of_variant[int(seed)] = float(value)
     return found
 
 
@@ -186,16 +227,85 @@ def headline_metrics(values: pd.DataFrame, experiment: str, plan: ExperimentPlan
     return [metric for metric in dict.fromkeys(wanted) if metric in present]
 
 
-def effects_table(study: StudyRows, values: pd.DataFrame) -> pd.DataFrame:
-    """Effect of every variant on every metric, over the seeds that it shares with its base (EFFECT_COLUMNS)."""
-    found = []
-    for experiment, metric, base, variant, pairs in _pairs(study, values):
-        split = _split_of(values[values["experiment"] == experiment], metric)
-        effect = paired_effect([b for b, _ in pairs.values()], [v for _, v in pairs.values()])
-        key = {"experiment": experiment, "metric": metric, "split": split, "base": base, "variant": variant}
-        found.append({**key, **asdict(effect)})
-    optional = ["low", "high", "p_value", "standardised", "correlation", "welch_low", "welch_high"]
-    return _frame(found, EFFECT_COLUMNS).astype(dict.fromkeys(["difference", *optional], float))
+def items_of(study: StudyRows, values: pd.DataFrame) -> tuple[Items, list[str]]:
+    """The metrics of every counted run over draws of its test items, where it has left what is known of each item.
+
+    A diverged run has the values that were fixed for it, whatever the items. Beside it, what could not be read.
+    """
+    main = values[(values["coordinate"] == "") & values["value"].notna()]
+    columns = (main[name] for name in ("experiment", "variant", "seed", "metric", "value"))
+    reported: dict[RunKey, dict[str, float]] = {}
+    for experiment, variant, seed, metric, value in zip(*columns, strict=True):
+        reported.setdefault((experiment, variant, int(seed)), {})[metric] = float(value)
+    far = {name: far_distances(rows) for name, rows in values.groupby("experiment", sort=False)}
+    found: Items = {}
+    problems = []
+    for row in study.runs:
+        known = reported.get(_run_key(row))
+        if known and row.state == "diverged":
+            found[_run_key(row)] = {metric: constant(value) for metric, value in known.items()}
+        elif known:
+            try:
+                found[_run_key(row)] = resampled_by_metric(row.folder, far[row.experiment], known)
+            except RowsError as error:
+                problems.append(str(error))
+    return found, problems
+
+
+def effects_table(study: StudyRows, values: pd.DataFrame, items: Items) -> pd.DataFrame:
+    """Effect of every variant on every metric, over the seeds that it shares with its base (EFFECT_COLUMNS).
+
+    `scope` says what the interval speaks of: new seeds on these test items, or new items too. `p_holm` is corrected
+    for the variants of the experiment, metric by metric (Holm 1979). The counts are of runs, of the variant and of its
+    base.
+    """
+    counts = _counts(study)
+    table = _frame((_effect_record(pairing, items, counts) for pairing in _pairings(study, values)), EFFECT_COLUMNS)
+    table = table.astype(dict.fromkeys(["difference", *OPTIONAL], float))
+    for _, family in table.groupby(["experiment", "metric"], sort=False):
+        table.loc[family.index, "p_holm"] = [float("nan") if p is None else p for p in holm(family["p_value"].tolist())]
+    return table
+
+
+def _effect_record(pairing: Pairing, items: Items, counts: Counts) -> dict[str, Any]:
+    base, variant = zip(*pairing.pairs.values(), strict=True)
+    sides = (pairing.keys(pairing.base), pairing.keys(pairing.variant))
+    effect = paired_effect(base, variant, item_variance=_item_variance(items, pairing.metric, *sides))
+    key = {name: getattr(pairing, name) for name in ("experiment", "metric", "split", "base", "variant")}
+    return {
+        **key,
+        **vars(effect),
+        "scope": "seeds" if effect.item_variance is None else "seeds and items",
+        **{count: counts[pairing.experiment, pairing.variant][count] for count in COUNTS},
+        **{f"base_{count}": counts[pairing.experiment, pairing.base][count] for count in COUNTS},
+    }
+
+
+OPTIONAL = (
+    *("low", "high", "p_value", "p_holm", "standardised", "correlation", "welch_low", "welch_high"),
+    *("seed_variance", "item_variance"),
+)
+"""Columns of effects that may be missing."""
+
+
+def _item_variance(items: Items, metric: str, base: list[RunKey], variant: list[RunKey]) -> float | None:
+    """Of the mean difference, where every run of both sides was tested on the same items and these are known."""
+    sides = [[items.get(key, {}).get(metric) for key in side] for side in (base, variant)]
+    known = [[one.values for one in side if one is not None] for side in sides]
+    sets = {one.items for side in sides for one in side if one is not None and one.items is not None}
+    if len(sets) != 1 or len(known[0]) < len(base) or len(known[1]) < len(variant):
+        return None
+    return item_variance(np.stack(known[0]), np.stack(known[1]))
+
+
+def _counts(study: StudyRows) -> Counts:
+    found: Counts = {}
+    for row in study.runs:
+        of_variant = found.setdefault((row.experiment, row.variant), dict.fromkeys(COUNTS, 0))
+        of_variant["planned"] += 1
+        if row.state in COUNTS:
+            of_variant[row.state] += 1
+    return found
 
 
 def differences_table(study: StudyRows, values: pd.DataFrame) -> pd.DataFrame:
@@ -203,15 +313,17 @@ def differences_table(study: StudyRows, values: pd.DataFrame) -> pd.DataFrame:
     diverged = {(row.experiment, row.variant, row.seed) for row in study.runs if row.state == "diverged"}
     found = (
         {
-            "experiment": experiment,
-            "metric": metric,
-            "variant": variant,
+            "experiment": pairing.experiment,
+            "metric": pairing.metric,
+            "variant": pairing.variant,
             "seed": seed,
-            "state": "diverged" if {(experiment, base, seed), (experiment, variant, seed)} & diverged else "completed",
+            "state": "diverged" if {base, variant} & diverged else "completed",
             "difference": v - b,
         }
-        for experiment, metric, base, variant, pairs in _pairs(study, values)
-        for seed, (b, v) in pairs.items()
+        for pairing in _pairings(study, values)
+        for base, variant, (seed, (b, v)) in zip(
+            pairing.keys(pairing.base), pairing.keys(pairing.variant), pairing.pairs.items(), strict=True
+        )
     )
     return _frame(found, DIFFERENCE_COLUMNS).astype({"difference": float})
 
@@ -229,10 +341,13 @@ def variants_table(study: StudyRows, values: pd.DataFrame, effects: pd.DataFrame
     )
     changes = effects.set_index(["experiment", "metric", "variant"])["difference"].to_dict()
     found = []
+    runs: dict[tuple[str, str], list[RunRow]] = {}
+    for row in study.runs:
+        runs.setdefault((row.experiment, row.variant), []).append(row)
     for name, plan in study.plan["experiments"].items():
         summaries = {metric: _summaries(values, name, metric) for metric in metrics[name]}
         for variant in variant_order(plan):
-            record = _variant_record(study, name, plan, variant)
+            record = _variant_record(runs.get((name, variant), []), name, plan, variant)
             for metric, summary in summaries.items():
                 record |= _metric_record(metric, summary.get(variant), changes.get((name, metric, variant)))
             found.append(record)
@@ -246,9 +361,18 @@ def records(frame: pd.DataFrame) -> list[dict[str, Any]]:
     return [{str(name): value for name, value in row.items()} for row in frame.to_dict("records")]
 
 
+def flat(config: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
+    """Settings by dotted path, sections taken apart: `{"model": {"norm": "rms"}}` gives `model.norm`."""
+    for name, value in config.items():
+        if isinstance(value, dict) and value:
+            yield from flat(value, f"{prefix}{name}.")
+        else:
+            yield f"{prefix}{name}", value
+
+
 def describe_changes(changes: Mapping[str, Any]) -> str:
     """What a variant changes, on one line: `model.position: none, train.lr: 0.001`."""
-    return ", ".join(f"{path}: {describe_value(value)}" for path, value in changes.items())
+    return ", ".join(f"{path}: {describe_value(value)}" for path, value in flat(changes))
 
 
 def describe_value(value: Any) -> str:
@@ -268,6 +392,10 @@ def _frame(rows: Iterable[Mapping[str, Any]], columns: Iterable[str]) -> pd.Data
 
 def _key(row: RunRow) -> dict[str, Any]:
     return {"experiment": row.experiment, "variant": row.variant, "seed": row.seed, "state": row.state}
+
+
+def _run_key(row: RunRow) -> RunKey:
+    return row.experiment, row.variant, row.seed
 
 
 def _run_record(row: RunRow, study: StudyRows) -> dict[str, Any]:
@@ -295,31 +423,38 @@ def _long_range(values: pd.DataFrame) -> pd.DataFrame:
     distances. A diverged run without them has the accuracy that was fixed for it.
     """
     far = far_distances(values)
-    runs = [run for _, run in values.groupby(["variant", "seed"], sort=False)] if far else []
-    found = [{**run.iloc[0], "metric": LONG_RANGE, "coordinate": "", "value": _mean_over(run, far)} for run in runs]
-    table = _frame(found, VALUE_COLUMNS)
+    if not far:
+        return values.iloc[:0]
+    runs = values.drop_duplicates(["variant", "seed"])
+    means = _means_over(values, far)
+    fixed = _overall(values[values["state"] == "diverged"], "accuracy")
+    found = [means.get(key, fixed.get(key, float("nan"))) for key in zip(runs["variant"], runs["seed"], strict=True)]
+    table = runs.assign(metric=LONG_RANGE, coordinate="", value=np.array(found), split=_split_of(values, "accuracy"))
     undefined = table["value"].isna() & (table["state"] == "completed")
-    return table.iloc[:0] if undefined.any() else table.assign(split=_split_of(values, "accuracy"))
+    return table.iloc[:0] if undefined.any() else table
 
 
-def _mean_over(run: pd.DataFrame, distances: list[float]) -> float | None:
-    """Mean accuracy of one run over the distances; None where one is absent."""
-    at, items = _by_distance(run, "accuracy"), _by_distance(run, ITEMS)
-    if not set(distances) <= at.keys():
-        return _overall(run, "accuracy") if (run["state"] == "diverged").all() else None
-    weights = [items[d] for d in distances] if set(distances) <= items.keys() else [1.0] * len(distances)
-    return sum(w * at[d] for w, d in zip(weights, distances, strict=True)) / sum(weights)
+def _means_over(values: pd.DataFrame, far: list[float]) -> dict[tuple[str, int], float]:
+    """Mean accuracy over the distances of each run that has all of them."""
+    rows = with_axis(values[values["metric"].isin(["accuracy", ITEMS]) & values["value"].notna()])
+    rows = rows[(rows["axis"] == "distance") & rows["at"].isin(far)]
+    found: dict[tuple[str, int], dict[str, dict[float, float]]] = {}
+    for variant, seed, metric, at, value in rows[["variant", "seed", "metric", "at", "value"]].itertuples(index=False):
+        found.setdefault((variant, seed), {"accuracy": {}, ITEMS: {}})[metric][at] = value
+    return {
+        run: _weighted(of["accuracy"], of[ITEMS], far) for run, of in found.items() if of["accuracy"].keys() >= {*far}
+    }
 
 
-def _by_distance(run: pd.DataFrame, metric: str) -> dict[float, float]:
-    rows = with_axis(run[(run["metric"] == metric) & run["value"].notna()])
-    rows = rows[rows["axis"] == "distance"]
-    return dict(zip(rows["at"], rows["value"], strict=True))
+def _weighted(at: Mapping[float, float], items: Mapping[float, float], far: list[float]) -> float:
+    weights = [items[d] for d in far] if set(far) <= items.keys() else [1.0] * len(far)
+    return sum(w * at[d] for w, d in zip(weights, far, strict=True)) / sum(weights)
 
 
-def _overall(run: pd.DataFrame, metric: str) -> float | None:
-    rows = run[(run["metric"] == metric) & (run["coordinate"] == "")]
-    return float(rows["value"].iloc[0]) if len(rows) else None
+def _overall(values: pd.DataFrame, metric: str) -> dict[tuple[str, int], float]:
+    """A metric over all of the test set, of each run."""
+    rows = values[(values["metric"] == metric) & (values["coordinate"] == "")]
+    return {(v, s): value for v, s, value in zip(rows["variant"], rows["seed"], rows["value"], strict=True)}
 
 
 def _split_of(values: pd.DataFrame, metric: str) -> str:
@@ -328,19 +463,21 @@ def _split_of(values: pd.DataFrame, metric: str) -> str:
     return str(splits.iloc[0]) if len(splits) else ""
 
 
-def _pairs(
-    study: StudyRows, values: pd.DataFrame
-) -> Iterator[tuple[str, str, str, str, dict[int, tuple[float, float]]]]:
-    """Experiment, metric, base, variant, and for each seed that both have: value of the base, of the variant."""
+def _pairings(study: StudyRows, values: pd.DataFrame) -> Iterator[Pairing]:
+    """Every variant of every experiment on every metric that it and its base have."""
+    main = values[(values["coordinate"] == "") & (values["metric"] != ITEMS) & values["value"].notna()]
+    groups = dict(list(main.groupby("experiment", sort=False)))
     for experiment, plan in study.plan["experiments"].items():
-        for metric in metrics_of(values, experiment):
-            found = by_seed(values, experiment, metric)
+        order = [variant for variant in variant_order(plan) if variant != plan["base"]]
+        for metric, rows in groups[experiment].groupby("metric", sort=False) if experiment in groups else ():
+            found, split = _by_seed(rows), str(rows["split"].iloc[0])
             base = found.get(plan["base"], {})
-            for variant in variant_order(plan):
+            for variant in order:
                 of_variant = found.get(variant, {})
                 pairs = {seed: (base[seed], of_variant[seed]) for seed in sorted(base.keys() & of_variant.keys())}
-                if pairs and variant != plan["base"]:
-                    yield experiment, metric, plan["base"], variant, pairs
+                names = {"experiment": experiment, "base": plan["base"], "variant": variant}
+                if pairs:
+                    yield Pairing(metric=str(metric), split=split, pairs=pairs, **names)
 
 
 def _summaries(values: pd.DataFrame, experiment: str, metric: str) -> dict[str, Summary]:
@@ -348,8 +485,7 @@ def _summaries(values: pd.DataFrame, experiment: str, metric: str) -> dict[str, 
     return {variant: summarise(list(of_seed.values())) for variant, of_seed in found.items()}
 
 
-def _variant_record(study: StudyRows, experiment: str, plan: ExperimentPlan, variant: str) -> dict[str, Any]:
-    rows = [row for row in study.runs if (row.experiment, row.variant) == (experiment, variant)]
+def _variant_record(rows: list[RunRow], experiment: str, plan: ExperimentPlan, variant: str) -> dict[str, Any]:
     states: dict[str, int] = {state: sum(row.state == state for row in rows) for state in STATES}
     return {
         "experiment": experiment,

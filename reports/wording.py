@@ -1,6 +1,7 @@
 """Sentences made from numbers."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
 from math import isnan
 from typing import Any
 
@@ -12,36 +13,96 @@ from reports.table import far_distances, records
 Row = Mapping[str, Any]
 
 
-def headline(effects: pd.DataFrame, metric: str) -> str:
+FORCED = ("loss", "perplexity", "accuracy", "accuracy-per-token", LONG_RANGE, "chrf-forced")
+"""Metrics computed with the true words given: a model that sees the future looks better in them than it is."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Doubts:
+    """Variants whose better numbers are no gain."""
+
+    leaking: Collection[str] = ()
+    """See the words they are to say."""
+    diverged: Collection[str] = ()
+    """Have, in some seeds, the values fixed for runs that diverged."""
+    base: str = ""
+    """The base, where some run of it diverged."""
+
+    def of(self, variant: str, metric: str) -> str:
+        """Why a better value of the variant on the metric is no gain; empty where it is one."""
+        if variant in self.leaking and metric in FORCED:
+            return "sees the words that it is to say"
+        return "diverged, and has a value fixed for that" if variant in self.diverged else ""
+
+
+NO_DOUBTS = Doubts()
+
+
+def headline(effects: pd.DataFrame, metric: str, doubts: Doubts = NO_DOUBTS) -> str:
     """What one experiment says of its first metric; `effects` has at least one row of it."""
-    rows = records(effects[effects["metric"] == metric])
-    worst, name = _worst(rows, metric), _inside(facts(metric).name)
+    rows, name = _comparable(effects, metric, doubts), _inside(facts(metric).name)
+    if not rows:
+        return f"No variant's {name} can be compared with the base's."
+    worst = _worst(rows, metric)
     if not facts(metric).better:
         return f"{worst['variant']} differs most from the base in {name}: {_size(worst, metric)}."
     if not _is_worse(worst, metric):
         return f"No variant has a worse {name} than the base."
-    if has_interval(worst) and not is_decided(worst):
+    if has_interval(worst) and not is_clear(worst):
         noise = f"No variant has a worse {name} than the base by more than the noise between seeds"
         return f"{noise}; {worst['variant']} comes nearest: {_size(worst, metric)}."
     verb = "raises" if worst["difference"] > 0 else "lowers"
     return f"{worst['variant']} {verb} {name} most: {_size(worst, metric)}."
 
 
-def other_headlines(effects: pd.DataFrame, metrics: Sequence[str]) -> str:
-    """One clause for each further metric: which variant hurts it most, if that is more than noise."""
-    worst = {m: _worst(records(effects[effects["metric"] == m]), m) for m in metrics if facts(m).better}
-    clauses = [
-        f"{facts(metric).name} {'rises' if row['difference'] > 0 else 'falls'} most with {row['variant']} "
-        f"({_brief(row['difference'])})"
-        for metric, row in worst.items()
-        if _is_worse(row, metric) and (is_decided(row) or not has_interval(row))
-    ]
+def other_headlines(effects: pd.DataFrame, metrics: Sequence[str], doubts: Doubts = NO_DOUBTS) -> str:
+    """One clause for each further metric: which variant hurts it most, by how much, how surely."""
+    clauses = [_clause(effects, metric, doubts) for metric in metrics if facts(metric).better]
     return "; ".join(clauses[:1] + [_inside(clause) for clause in clauses[1:]]) + "." if clauses else ""
+
+
+def _clause(effects: pd.DataFrame, metric: str, doubts: Doubts) -> str:
+    rows, name = _comparable(effects, metric, doubts), facts(metric).name
+    worst = _worst(rows, metric) if rows else None
+    if worst is None or not _is_worse(worst, metric):
+        return f"{name} is worse with no variant"
+    if has_interval(worst) and not is_clear(worst):
+        return f"{name} is worse with no variant by more than the noise between seeds"
+    verb = "rises" if worst["difference"] > 0 else "falls"
+    return f"{name} {verb} most with {worst['variant']}: {_size(worst, metric)}"
+
+
+def caveats(effects: pd.DataFrame, metrics: Sequence[str], doubts: Doubts) -> list[str]:
+    """A sentence for each variant whose better numbers are no gain, and for a base that diverged."""
+    found: dict[tuple[str, str], list[str]] = {}
+    for metric in metrics:
+        for row in records(effects[effects["metric"] == metric]):
+            reason = doubts.of(row["variant"], metric)
+            if reason and _is_better(row, metric):
+                found.setdefault((row["variant"], reason), []).append(_inside(facts(metric).name))
+    texts = [
+        f"{variant} {reason}: its better {' and '.join(names)} is no gain."
+        for (variant, reason), names in found.items()
+    ]
+    if doubts.base:
+        texts.append(f"Runs of the base, {doubts.base}, diverged: differences from it are from values fixed for that.")
+    return texts
+
+
+def _comparable(effects: pd.DataFrame, metric: str, doubts: Doubts) -> list[dict[str, Any]]:
+    """Effects on one metric, without better values that are no gain."""
+    rows = records(effects[effects["metric"] == metric])
+    return [row for row in rows if not (_is_better(row, metric) and doubts.of(row["variant"], metric))]
 
 
 def is_decided(effect: Row) -> bool:
     """Whether the interval is there and leaves out zero."""
     return bool(effect["low"] > 0 or effect["high"] < 0)
+
+
+def is_clear(effect: Row) -> bool:
+    """Whether an effect is more than the noise between seeds: decided, or the same in all of several seeds."""
+    return is_decided(effect) or bool(effect["all_equal"])
 
 
 def has_interval(effect: Row) -> bool:
@@ -78,8 +139,10 @@ def effects_caption(rows: pd.DataFrame, values: pd.DataFrame, metrics: Sequence[
     fewest, most = int(rows["n_seeds"].min()), int(rows["n_seeds"].max())
     seeds = times(most, "seed") if fewest == most else f"{fewest} to {most} seeds"
     parts = [
-        f"Each row is one variant minus the base, paired by seed ({seeds}). Large dot: mean. Small dots: single seeds. "
-        "Bar and ±: 95\N{NO-BREAK SPACE}% t interval over seeds; it speaks of new seeds on the same test items. "
+        f"Each row is one variant minus the base, paired by seed ({seeds}). Large dot: mean. Small dots: single seeds.",
+        f"Bar and ±: 95\N{NO-BREAK SPACE}% t interval; it speaks of {scope_of(rows)}."
+        if rows["low"].notna().any()
+        else "",
         "Shaded: worse than the base. Numbers in grey: the interval holds zero, or there is none.",
         "Where a small effect would vanish beside a large one the axis is compressed, as noted beneath it."
         if compressed
@@ -88,6 +151,18 @@ def effects_caption(rows: pd.DataFrame, values: pd.DataFrame, metrics: Sequence[
         seeds_note(fewest),
     ]
     return " ".join(part for part in parts if part)
+
+
+def scope_of(effects: pd.DataFrame) -> str:
+    """What intervals speak of, where there are any: new seeds on these test items, or new test items too."""
+    scopes = set(effects.loc[effects["low"].notna(), "scope"])
+    if scopes == {"seeds and items"}:
+        return "new seeds and new test items"
+    narrow = "new seeds on the same test items"
+    if len(scopes) < 2:
+        return narrow
+    wide = [facts(m).name for m in effects.loc[effects["scope"] == "seeds and items", "metric"].unique()]
+    return f"{narrow}, for {' and '.join(_inside(name) for name in wide)} of new test items too"
 
 
 def long_range_note(values: pd.DataFrame) -> str:
@@ -156,26 +231,48 @@ def times(n: int, noun: str) -> str:
 
 
 def _worst(effects: Sequence[Row], metric: str) -> Row:
-    """The largest harm among the certain ones, if there are any: one seed gone astray must not hide them."""
+    """The largest harm among the clear ones, if there are any: one seed gone astray must not hide them."""
     better = facts(metric).better
 
     def harm(row: Row) -> float:
         return -better * row["difference"] if better else abs(row["difference"])
 
-    return max([row for row in effects if is_decided(row) and harm(row) > 0] or effects, key=harm)
+    return max([row for row in effects if is_clear(row) and harm(row) > 0] or effects, key=harm)
 
 
 def _is_worse(effect: Row, metric: str) -> bool:
     return bool(facts(metric).better * effect["difference"] < 0)
 
 
+def _is_better(effect: Row, metric: str) -> bool:
+    return bool(facts(metric).better * effect["difference"] > 0)
+
+
 def _size(effect: Row, metric: str) -> str:
     unit = "" if facts(metric).share else facts(metric).unit
     size = f"{_brief(effect['difference'])} {unit}".strip()
     if not has_interval(effect):
-        return f"{size} ({effect_note(effect)})"
+        notes = [effect_note(effect), "" if is_whole(effect) else seeds_of(effect)]
+        return f"{size} ({'; '.join(note for note in notes if note)})"
     low, high = _brief(effect["low"]), _brief(effect["high"])
-    return f"{size} (95\N{NO-BREAK SPACE}% interval {low} to {high}, {times(effect['n_seeds'], 'seed')})"
+    return f"{size} (95\N{NO-BREAK SPACE}% interval {low} to {high}, {seeds_of(effect)})"
+
+
+def is_whole(effect: Row) -> bool:
+    """Whether every planned run of the variant and of its base completed and enters the effect."""
+    counts = {effect[count] for count in ("n_seeds", "planned", "completed", "base_planned", "base_completed")}
+    return len(counts) == 1
+
+
+def seeds_of(effect: Row) -> str:
+    """How many seeds an effect rests on: `3 seeds`; `2 of 3 seeds, 1 diverged`; the base's where they diverged."""
+    if is_whole(effect):
+        return times(effect["n_seeds"], "seed")
+    planned = max(effect["planned"], effect["base_planned"])
+    parts = [f"{effect['n_seeds']} of {times(planned, 'seed')}"]
+    parts += [f"{effect['diverged']} diverged"] if effect["diverged"] else []
+    parts += [f"{effect['base_diverged']} of the base diverged"] if effect["base_diverged"] else []
+    return ", ".join(parts)
 
 
 def _brief(difference: float) -> str:
@@ -186,3 +283,28 @@ def _brief(difference: float) -> str:
 def _inside(text: str) -> str:
     """A text that begins with the name of a metric, as it stands inside a sentence."""
     return text if text[:2].isupper() else text[0].lower() + text[1:]
+
+
+SYMBOLS = {"supported": "✓", "not supported": "✗", "inconclusive": "?", "not run": "–"}
+"""A sign for each outcome of a claim, beside the word: not by colour alone."""
+
+
+def outcomes(found: Sequence[str]) -> str:
+    """How many claims came to what: `3 supported, 1 inconclusive`; `found` has the outcome of each."""
+    counted = {outcome: list(found).count(outcome) for outcome in SYMBOLS}
+    return ", ".join(f"{n} {outcome}" for outcome, n in counted.items() if n)
+
+
+def estimate(value: float | None, low: float | None, high: float | None) -> str:
+    """A judged value with its interval, three digits: `+0.123 (0.1 to 0.146)`; a dash where there is none."""
+    if value is None or isnan(value):
+        return "–"
+    shown = f"{value:.3g}".replace("-", "−")
+    if low is None or high is None or isnan(low) or isnan(high):
+        return shown
+    return f"{shown} ({low:.3g} to {high:.3g})".replace("-", "−")
+
+
+def sentence(text: str) -> str:
+    """A text as a sentence of its own: with a capital letter and a full stop."""
+    return text[:1].upper() + text[1:] + ("" if text.endswith((".", "!", "?")) else ".")

@@ -21,14 +21,14 @@ PACKAGES = ("ablations", "models", "datamodules", "reports")
 @pytest.mark.parametrize("package", PACKAGES)
 def test_the_tree_in_the_readme_names_every_file(package: str) -> None:
     tree = re.split(r"\n(?=\w+/ )", README[README.index(f"\n{package}/ ") + 1 :])[0]
-    for path in (ROOT / package).glob("*.py"):
+    for path in (ROOT / package).rglob("*.py"):
         if path.stem not in ("__init__", "__main__"):
             assert re.search(rf"\b{path.name}\b", tree), f"{path} is not in README's tree"
 
 
 def test_the_tree_names_no_file_that_is_not_there() -> None:
     tree = README[README.index("pyproject.toml   ") :]
-    there = {path.name for package in PACKAGES for path in (ROOT / package).glob("*.py")}
+    there = {path.name for package in PACKAGES for path in (ROOT / package).rglob("*.py")}
     assert set(re.findall(r"\b\w+\.py\b", tree)) <= there
 
 

@@ -40,13 +40,27 @@ def test_a_package_imports_only_what_it_may(path: Path) -> None:
     if package == "ablations":  # rows everywhere; the rest of reports only inside a command
         ours -= {"reports.rows"}
         if path.name in ("cli.py", "sweep.py"):
-            ours -= {"reports.page", "reports.attention_maps"}
+            ours -= {f"reports.pages.{name}" for name in ("page", "comparison", "watch")}
+            ours -= {"reports.figures.attention_maps"}
     assert roots(ours) <= ALLOWED[package], f"{path} imports {ours}"
 
 
 @pytest.mark.parametrize("path", sorted((ROOT / "reports").rglob("*.py")), ids=lambda path: path.name)
 def test_reports_never_import_torch(path: Path) -> None:
     assert not roots(imports(path, inside=True)) & HEAVY
+
+
+ORDER = ("", "figures", "pages")
+"""Of the parts of reports: each imports only what stands before it, and itself."""
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / "reports").rglob("*.py")), ids=lambda path: path.name)
+def test_within_reports_data_flows_from_tables_to_figures_to_pages(path: Path) -> None:
+    part = path.relative_to(ROOT / "reports").parent.as_posix().removeprefix(".")
+    later = ORDER[ORDER.index(part) + 1 :]
+    allowed = {"reports.figures.theme", "reports.figures.labels"} if path.stem in ("experiment", "families") else set()
+    found = {module for module in imports(path, inside=True) if module.startswith(tuple(f"reports.{p}" for p in later))}
+    assert not later or found <= allowed
 
 
 def test_the_check_itself_sees_a_forbidden_import(tmp_path: Path) -> None:
@@ -67,8 +81,12 @@ def test_the_check_itself_sees_a_forbidden_import(tmp_path: Path) -> None:
         "ablations.pace",
         "ablations.progress",
         "ablations.states",
-        "reports.attention_maps",
-        "reports.page",
+        "reports",
+        "reports.figures.attention_maps",
+        "reports.notebook",
+        "reports.pages.comparison",
+        "reports.pages.page",
+        "reports.pages.watch",
         "reports.rows",
     ],
 )

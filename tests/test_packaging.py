@@ -35,5 +35,10 @@ def test_the_wheel_holds_the_four_with_their_data(tmp_path: Path) -> None:
     names = zipfile.ZipFile(wheel).namelist()
     tops = {name.partition("/")[0] for name in names if ".dist-info/" not in name}
     assert tops == set(PACKAGES)
-    for needed in ("ablations/studies/quick.yaml", "reports/templates/index.html", "models/py.typed"):
+    for needed in (
+        "ablations/studies/quick.yaml",
+        "reports/pages/templates/index.html",
+        "reports/claims.yaml",
+        "models/py.typed",
+    ):
         assert needed in names

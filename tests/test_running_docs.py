@@ -14,7 +14,7 @@ import pytest
 from ablations.cli import _parser
 
 ROOT = Path(__file__).parents[1]
-PAGES = [ROOT / f"docs/{name}.md" for name in ("one-machine", "gpus", "slurm")]
+PAGES = [ROOT / f"docs/{name}.md" for name in ("one-machine", "gpus", "slurm", "report")]
 STUDY = """
 name: tiny
 seeds: 8

@@ -1,5 +1,6 @@
 """The plan on disk."""
 
+import math
 from pathlib import Path
 from typing import Any
 
@@ -23,3 +24,28 @@ def test_the_plan_reads_back_and_study_yaml_repeats_it(tiny: dict[str, Any], tmp
     assert (experiment["task"], experiment["kind"]) == ("order", "tagging")
     again = load_study(str(tmp_path / "study.yaml"))
     assert [run.id for run in again.runs()] == [run.id for run in runs]
+
+
+def test_the_plan_says_what_guessing_gives_and_what_the_lecture_says_of_each_part_that_changes(
+    tiny: dict[str, Any], tmp_path: Path
+) -> None:
+    tiny["experiments"]["copy"]["vary"] = {"model.position": ["none"], "train.lr": [0.5]}
+    write_plan(study := make_study(tiny), study.runs(), tmp_path)
+    experiment = read_plan(tmp_path)["experiments"]["copy"]
+    assert experiment["chance"] == {"accuracy": pytest.approx(1 / 7), "loss": pytest.approx(math.log(7))}
+    assert list(experiment["components"]) == ["model.position"]
+    assert "order" in experiment["components"]["model.position"]
+    assert experiment["units"] == {}
+    assert experiment["marks"] == {}
+
+
+def test_a_variant_that_sees_the_words_it_is_to_say_is_marked_and_a_whole_section_counts_by_what_differs(
+    tmp_path: Path,
+) -> None:
+    study = load_study("quick", ["train.steps=1"])
+    write_plan(study, study.runs(), tmp_path)
+    experiment = read_plan(tmp_path)["experiments"]["german"]
+    assert experiment["marks"] == {"no mask": ["leaks_future"]}
+    assert experiment["units"] == {"distance": "words"}
+    assert "model.architecture" in experiment["components"]
+    assert not {"model.initialisation", "model.d_model"} & set(experiment["components"])

@@ -1,6 +1,7 @@
 """One run from settings to result."""
 
 import copy
+import json
 import math
 from collections import Counter
 from pathlib import Path
@@ -15,8 +16,10 @@ from ablations.load import make_study
 from ablations.results import Result
 from ablations.study import Run
 from ablations.train import train
+from datamodules.order import Order
 from models.lit import Module
 from models.scores import COLUMNS, score_of_counts
+from reports.items import resampled_by_metric
 from reports.rows import read_metrics, read_result
 
 GERMAN = {
@@ -151,6 +154,8 @@ def test_a_translator_leaves_its_translations_and_contrasts(tiny: dict[str, Any]
         assert score_of_counts(name, counts) == pytest.approx(found[f"test/{name}"], rel=1e-6)
     loss = translations["nats"].sum() / translations["tokens"].sum()
     assert loss == pytest.approx(found["test/loss"], rel=1e-6)
+    reported = {metric: found[f"test/{metric}"] for metric in ("loss", "bleu", "chrf", "accuracy")}
+    assert set(resampled_by_metric(tmp_path, [], reported)) == set(reported)  # the report can take the items for it
 
 
 def test_accuracies_can_be_had_again_from_the_contrasts(tiny: dict[str, Any], tmp_path: Path) -> None:
@@ -184,6 +189,14 @@ def test_rows_of_all_runs_of_a_task_are_the_same_items(tiny: dict[str, Any], tmp
         tables = [read_table(tmp_path / run.id / f"outputs/{name}.csv.gz")[columns] for run in runs]
         assert all(table.equals(tables[0]) for table in tables)
         assert tables[0].nunique().max() > 1
+
+
+def test_what_there_is_to_know_of_the_data_goes_into_the_result(
+    tiny: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Order, "notes", ("warning: it is made up",))
+    train(run_of(tiny), tmp_path)
+    assert json.loads((tmp_path / "result.json").read_text())["notes"] == ["warning: it is made up"]
 
 
 def test_checkpoints_are_kept_when_asked_for(tiny: dict[str, Any], tmp_path: Path) -> None:

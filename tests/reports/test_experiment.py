@@ -56,3 +56,24 @@ def test_settings_are_flat_and_those_of_a_started_run(make: Maker) -> None:
     assert found.config("x")["model.norm"] == "none"
     assert found.config("x")["measure"] == []
     assert not {"seed", "data"} & found.config("x").keys()
+
+
+def test_a_whole_section_is_taken_apart(make: Maker) -> None:
+    study = make(seeds=(0,))
+    study.experiment("e", {"x": {"model": {"norm": "rms", "position": "none"}, "train.lr": 0.5}, "y": {"model": {}}})
+    found = experiment(study.write(), "e")
+    assert found.changes("x") == {"model.norm": "rms", "model.position": "none", "train.lr": 0.5}
+    assert found.changes("y") == {"model": {}}
+    assert found.changes("base") == {}
+
+
+def test_who_sees_the_future_and_who_diverged(make: Maker) -> None:
+    study = make(seeds=(0, 1))
+    changes = {v: {"model.decoder_mask": v} for v in ("a", "b", "c")}
+    marks = {"a": ["leaks_future"], "b": ["batch_dependent"]}
+    study.experiment("e", changes, marks=marks)
+    study.run("e", "c", 1, [], status="diverged", reason="not finite")
+    study.run("e", "b", 1, [], status="failed", reason="full disk")
+    found = experiment(study.write(), "e")
+    assert found.leaking == {"a"}
+    assert found.diverged == {"c"}

@@ -12,8 +12,9 @@ from matplotlib.figure import Figure
 
 from reports.experiment import Experiment
 from reports.families import Family, families
-from reports.figures import theme
-from reports.pictures import Gallery, Picture, family_pictures
+from reports.figures.gallery import Gallery, Picture
+from reports.figures.pictures import family_pictures
+from reports.figures.theme import theme
 from reports.rows import read_study
 from reports.table import make_tables
 
@@ -29,9 +30,9 @@ class Wall(Gallery):
         super().__init__(folder)
         self.figures: list[Figure] = []
 
-    def hang(self, figure: Figure, name: str, title: str, caption: str) -> Picture:
+    def hang(self, figure: Figure, name: str, title: str, caption: str, **about: Any) -> Picture:
         self.figures.append(figure)
-        return super().hang(figure, name, title, caption)
+        return super().hang(figure, name, title, caption, **about)
 
 
 def grid(study: Any, path: str, values: list[Any], **arguments: Any) -> None:
@@ -110,9 +111,11 @@ def test_each_headline_metric_is_a_curve_over_the_runs_with_the_looks_of_its_var
     assert "bands their 95" in shown[0].caption
     assert "Each value of task.distance is trained by itself." in shown[0].caption
     assert "diverged" not in shown[0].caption
-    legend = accuracy.get_legend()
-    assert legend is not None
-    assert [text.get_text() for text in legend.get_texts()] == ["base", "x"]
+    assert {"base", "x", "chance"} <= {text.get_text() for text in accuracy.texts}
+    assert [(picture.kind, picture.alt.split(";")[0]) for picture in shown] == [
+        ("setting", "Accuracy by task.distance: 2 lines from 2 to 64"),
+        ("setting", "Loss by task.distance: 2 lines from 2 to 64"),
+    ]
 
 
 def test_chance_that_differs_between_points_is_not_drawn(make: Maker, tmp_path: Path) -> None:
@@ -136,10 +139,12 @@ def test_a_point_that_has_not_finished_is_left_out_and_diverged_runs_are_said(ma
     (family,) = found(study)
     assert line(ax, family.points[0].styles["base"].colour)[0] == [0.001, 0.003, 0.01]
     assert (ax.get_xscale(), [label.get_text() for label in ax.get_xticklabels()]) == (
-        "linear",
+        "log",
         ["0.001", "0.003", "0.01"],
     )
-    assert "A diverged run has the values fixed for it beforehand." in shown.caption
+    assert "✕: a diverged run, with the value fixed for it beforehand." in shown.caption
+    (cross,) = [line for line in ax.lines if line.get_marker() == "x"]
+    assert list(np.atleast_1d(cross.get_xdata())) == [0.01]
 
 
 @pytest.mark.parametrize(("factor", "said"), [(0, "distances: 3 to 3"), (1, "longest third of each point's distances")])

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from statsmodels.stats.multitest import multipletests
 
 from reports.metrics import LONG_RANGE
 from reports.rows import read_study
@@ -273,3 +274,65 @@ def test_the_quick_study_has_the_numbers_that_were_put_in(quick: Path) -> None:
     assert effects["bleu", "no-mask"]["difference"] == pytest.approx(-90, abs=3)
     assert effects["loss", "no-mask"]["difference"] < 0
     assert effects[LONG_RANGE, "lstm"]["difference"] == pytest.approx(-0.31, abs=0.05)
+
+
+def with_pairs(place: Path, won: list[int]) -> None:
+    """Contrastive pairs of a run, each won or not."""
+    rows = [{"set": "", "distance": 1, "category": "", "right": float(w), "wrong": 0.5} for w in won]
+    (place / "outputs").mkdir()
+    pd.DataFrame(rows).to_csv(place / "outputs" / "contrasts.csv.gz", index=False)
+
+
+def pair_study(make: Maker, *, left_out: str = "", diverged: str = "") -> dict[str, Any]:
+    """The effect on accuracy where the base has 90 of 100 pairs right, and one more with each seed, the variant 70."""
+    study = make()
+    study.experiment("pairs", {"worse": {"model.norm": "none"}})
+    for variant, right in (("base", 90), ("worse", 70)):
+        for seed in study.seeds:
+            key = f"{variant}-{seed}"
+            won = [int(i < right + seed * (variant == "base")) for i in range(100)]
+            values = [("test", "accuracy", "", 0.5 if key == diverged else sum(won) / 100)]
+            status = "diverged" if key == diverged else "completed"
+            place = study.run("pairs", variant, seed, values, status=status)
+            if key not in (left_out, diverged):
+                with_pairs(place, won)
+    (effect,) = records(tables(study).effects)
+    return effect
+
+
+def test_an_effect_carries_the_variance_of_the_test_items(make: Maker) -> None:
+    effect = pair_study(make)
+    # the same 20 to 22 of 100 items differ: variance of their mean, averaged over the seeds
+    per_item = np.array([0] * 70 + [-1] * 20 + [-2 / 3, -1 / 3] + [0] * 8)
+    assert effect["difference"] == pytest.approx(-0.21)
+    assert effect["item_variance"] == pytest.approx(per_item.var() / 100, rel=0.12)
+    assert effect["seed_variance"] == pytest.approx(0.01**2 / 3)
+    half = 4.302652729911275 * np.sqrt(effect["seed_variance"] + effect["item_variance"])
+    assert effect["high"] - effect["difference"] == pytest.approx(half)
+    assert effect["scope"] == "seeds and items"
+
+
+def test_a_run_that_left_no_items_takes_the_item_part_with_it_and_a_diverged_one_does_not(make: Maker) -> None:
+    without = pair_study(make, left_out="worse-1")
+    assert np.isnan(without["item_variance"])
+    assert without["scope"] == "seeds"
+    diverged = pair_study(make, diverged="worse-1")
+    assert diverged["scope"] == "seeds and items"
+    assert (diverged["planned"], diverged["completed"], diverged["diverged"]) == (3, 2, 1)
+    assert (diverged["base_planned"], diverged["base_completed"], diverged["base_diverged"]) == (3, 3, 0)
+
+
+def test_p_is_corrected_within_an_experiment_and_a_metric(make: Maker) -> None:
+    study = make()
+    noise = {"a": [0.1, 0.12, 0.08], "b": [0.5, -0.3, 0.2], "c": [0.2, 0.3, 0.16]}
+    for experiment in ("one", "two"):
+        study.experiment(experiment, {name: {"model.norm": name} for name in noise})
+        for seed in study.seeds:
+            study.run(experiment, "base", seed, loss(1.0))
+            for name, added in noise.items():
+                study.run(experiment, name, seed, [*loss(1 + added[seed]), ("test", "bleu", "", 50 - added[seed])])
+    found = tables(study).effects
+    family = found[(found["experiment"] == "one") & (found["metric"] == "loss")]
+    expected = multipletests(family["p_value"], method="holm")[1]
+    assert family["p_holm"].tolist() == pytest.approx(list(expected))
+    assert found.loc[found["metric"] == "loss", "p_holm"].tolist() == pytest.approx([*expected, *expected])

@@ -9,17 +9,24 @@ from reports.metrics import LONG_RANGE, METRICS
 from reports.statistics import paired_effect
 from reports.wording import (
     OTHERS,
+    Doubts,
     categories_caption,
+    caveats,
     effect_note,
     effects_caption,
+    estimate,
     headline,
     interval,
     long_range_note,
     other_headlines,
     others_caption,
+    outcomes,
     quantity,
     ratio,
+    scope_of,
     seeds_note,
+    seeds_of,
+    sentence,
     times,
 )
 
@@ -27,12 +34,18 @@ NAN = float("nan")
 
 
 def effects(metric: str, **differences: list[float]) -> pd.DataFrame:
-    """Effects on one metric; differences against a base of zeros, one a seed."""
+    """Effects on one metric; differences against a base of zeros, one a seed; every planned run completed."""
     rows: list[dict[str, Any]] = [
-        {"metric": metric, "variant": v.replace("_", "-"), **vars(paired_effect([0.0] * len(d), d))}
+        {"metric": metric, "variant": v.replace("_", "-"), **whole(len(d)), **vars(paired_effect([0.0] * len(d), d))}
         for v, d in differences.items()
     ]
     return pd.DataFrame(rows).astype({"low": float, "high": float})
+
+
+def whole(seeds: int) -> dict[str, Any]:
+    """Counts where all went well."""
+    counts = {"planned": seeds, "completed": seeds, "diverged": 0}
+    return {"scope": "seeds", **counts, **{f"base_{name}": n for name, n in counts.items()}}
 
 
 def test_the_headline_is_the_largest_harm() -> None:
@@ -50,6 +63,12 @@ def test_the_headline_does_not_take_noise_for_an_effect() -> None:
     assert headline(effects("loss", better=[-1.0, -1.1, -1.2]), "loss") == "No variant has a worse loss than the base."
 
 
+def test_one_seed_astray_does_not_hide_what_is_the_same_in_every_seed() -> None:
+    frame = effects("bleu", wild=[-40.0, 0.0, 1.0], steady=[-8.0, -8.0, -8.0])
+    assert headline(frame, "bleu").startswith("steady lowers BLEU most: −8 points (the same in 3 of 3 seeds")
+    assert other_headlines(frame, ["bleu"]).startswith("BLEU falls most with steady: −8 points")
+
+
 def test_the_headline_says_when_there_is_no_interval() -> None:
     assert headline(effects("accuracy", lstm=[-0.4]), "accuracy") == (
         "lstm lowers accuracy most: −0.4 (one seed: no interval)."
@@ -64,17 +83,66 @@ def test_a_metric_without_a_better_side_has_no_harm() -> None:
     assert text.startswith("deep differs most from the base in gradient norm: −3 (95")
 
 
-def test_further_metrics_get_a_clause_each_where_something_is_worse() -> None:
+def test_further_metrics_get_a_clause_each_with_size_and_certainty() -> None:
     frame = pd.concat(
         [
             effects("bleu", a=[-90.0, -91.0], b=[-2.0, -3.0]),
             effects(LONG_RANGE, a=[-0.1, -0.1], lstm=[-0.3, -0.31]),
             effects("accuracy", a=[0.1, 0.2]),
+            effects("chrf", a=[-1.0, 0.5, 0.1]),
+            effects("rank", a=[1.0, 2.0]),
         ]
     )
-    text = other_headlines(frame, ["bleu", LONG_RANGE, "accuracy"])
-    assert text == "BLEU falls most with a (−90.5); long-range accuracy falls most with lstm (−0.305)."
+    text = other_headlines(frame, ["bleu", LONG_RANGE, "accuracy", "chrf", "rank"]).replace("\N{NO-BREAK SPACE}", " ")
+    assert text == (
+        "BLEU falls most with a: −90.5 points (95 % interval −96.9 to −84.1, 2 seeds); "
+        "long-range accuracy falls most with lstm: −0.305 (95 % interval −0.369 to −0.241, 2 seeds); "
+        "accuracy is worse with no variant; "
+        "chrF is worse with no variant by more than the noise between seeds."
+    )
     assert other_headlines(frame, []) == ""
+
+
+def test_what_sees_the_future_is_never_called_better() -> None:
+    doubts = Doubts(leaking={"no-mask"})
+    alone = effects("loss", no_mask=[-5.0, -5.1, -5.2])
+    assert headline(alone, "loss") == "No variant has a worse loss than the base."
+    assert headline(alone, "loss", doubts) == "No variant's loss can be compared with the base's."
+    assert caveats(alone, ["loss"], doubts) == ["no-mask sees the words that it is to say: its better loss is no gain."]
+    worse = effects("loss", no_mask=[5.0, 5.1, 5.2])
+    assert headline(worse, "loss", doubts).startswith("no-mask raises loss most")
+    assert caveats(worse, ["loss"], doubts) == []
+
+
+def test_translations_are_made_without_the_future_and_count_as_they_are() -> None:
+    doubts = Doubts(leaking={"no-mask"})
+    frame = effects("bleu", no_mask=[5.0, 5.1, 5.2])
+    assert headline(frame, "bleu", doubts) == "No variant has a worse BLEU than the base."
+    assert caveats(frame, ["bleu"], doubts) == []
+
+
+def test_the_fixed_loss_of_a_diverged_variant_is_no_gain_over_a_bad_base() -> None:
+    doubts = Doubts(diverged={"deep"}, base="plain")
+    frame = pd.concat(
+        [effects("loss", deep=[-1.0, -1.1, -1.2], wide=[0.5, 0.6, 0.7]), effects("bleu", deep=[-2.0, -3.0])]
+    )
+    assert headline(frame, "loss", doubts).startswith("wide raises loss most")
+    assert caveats(frame, ["loss", "bleu"], doubts) == [
+        "deep diverged, and has a value fixed for that: its better loss is no gain.",
+        "Runs of the base, plain, diverged: differences from it are from values fixed for that.",
+    ]
+
+
+def test_runs_that_are_not_there_are_counted_with_every_number() -> None:
+    row = {"n_seeds": 2, "planned": 3, "completed": 1, "diverged": 1}
+    base = {"base_planned": 3, "base_completed": 3, "base_diverged": 0}
+    assert seeds_of({**row, **base}) == "2 of 3 seeds, 1 diverged"
+    assert seeds_of({**row, **base, "base_completed": 1, "base_diverged": 2}) == (
+        "2 of 3 seeds, 1 diverged, 2 of the base diverged"
+    )
+    assert seeds_of({"n_seeds": 1, **whole(1)}) == "1 seed"
+    frame = effects("loss", x=[1.0, 1.1]).assign(planned=3, base_planned=3, base_completed=3)
+    assert headline(frame, "loss").endswith(", 2 of 3 seeds).")
 
 
 def test_notes_on_effects_without_interval() -> None:
@@ -91,6 +159,7 @@ def test_few_seeds_are_said(seeds: int, word: str) -> None:
     assert bool(seeds_note(seeds)) == bool(word)
     frame = effects("loss", a=[0.1 * i for i in range(seeds)])
     caption = effects_caption(frame, pd.DataFrame(), ["loss"], compressed=False)
+    assert ("new seeds on the same test items" in caption) == (seeds > 1)
     assert times(seeds, "seed") in caption
     assert seeds_note(seeds) in caption
 
@@ -152,3 +221,28 @@ def test_every_metric_explained_is_known() -> None:
 def test_the_caption_of_categories_speaks_of_tokens_where_they_matter() -> None:
     assert "per token" in categories_caption(by_token=True)
     assert "per token" not in categories_caption(by_token=False)
+
+
+def test_what_an_interval_speaks_of() -> None:
+    frame = pd.concat([effects("loss", a=[1.0, 2.0]), effects("bleu", a=[1.0, 2.0], b=[2.0, 4.0])])
+    assert scope_of(frame) == "new seeds on the same test items"
+    assert scope_of(frame.assign(scope="seeds and items")) == "new seeds and new test items"
+    mixed = frame.assign(scope=["seeds", "seeds and items", "seeds and items"])
+    assert scope_of(mixed) == "new seeds on the same test items, for BLEU of new test items too"
+
+
+def test_outcomes_are_counted_in_the_order_of_the_rule() -> None:
+    assert outcomes(["not run", "supported", "inconclusive", "supported"]) == "2 supported, 1 inconclusive, 1 not run"
+    assert outcomes([]) == ""
+
+
+def test_estimates_have_three_digits_and_their_interval() -> None:
+    assert estimate(-0.12345, -0.2, 0.0512) == "−0.123 (−0.2 to 0.0512)"
+    assert estimate(0.5, None, None) == "0.5"
+    assert estimate(None, None, None) == "–"
+    assert estimate(NAN, NAN, NAN) == "–"
+
+
+def test_sentences_begin_with_a_capital_and_end() -> None:
+    assert sentence("bLEU of x") == "BLEU of x."
+    assert sentence("Done.") == "Done."

@@ -1,0 +1,101 @@
+"""What the runs say of a claim's quantity, as an estimate with one value a seed: differences, levels, ratios, slopes,
+times, worst errors. The rule that judges them is in reports.verdicts.
+"""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from reports.regions import Region
+from reports.statistics import LEVEL, paired_effect
+from reports.trends import Slope
+from reports.verdicts import Estimate
+
+Floats = NDArray[np.float64]
+
+
+def difference(
+    base: ArrayLike, variant: ArrayLike, *, item_variance: float | None = None, level: float = LEVEL
+) -> Estimate:
+    """Variant minus base, (n,) each, the same seeds in the same order; `item_variance` as in `paired_effect`."""
+    effect = paired_effect(base, variant, item_variance=item_variance, level=level)
+    values = np.asarray(variant, np.float64) - np.asarray(base, np.float64)
+    return Estimate(
+        value=effect.difference,
+        low=effect.low,
+        high=effect.high,
+        per_seed=tuple(values.tolist()),
+        scope="seeds" if item_variance is None else "seeds and items",
+    )
+
+
+def mean_level(values: ArrayLike, *, item_variance: float | None = None, level: float = LEVEL) -> Estimate:
+    """A quantity of one variant by itself, (n,); `item_variance` is that of its mean over seeds."""
+    return difference(np.zeros(np.shape(values)), values, item_variance=item_variance, level=level)
+
+
+def excess(values: ArrayLike, oracle: ArrayLike, *, level: float = LEVEL) -> Estimate:
+    """How far a variant (n,) is above a known floor or oracle on the same items: one number, or one a seed."""
+    return mean_level(np.asarray(values, np.float64) - np.asarray(oracle, np.float64), level=level)
+
+
+def ratio(
+    base: ArrayLike, variant: ArrayLike, *, floor: float, item_variance: float | None = None, level: float = LEVEL
+) -> Estimate:
+    """Variant over base, (n,) each: mean and interval of the differences of logarithms, taken back.
+
+    What is below `floor` counts as the floor, which is fixed beforehand. `item_variance` is that of the mean difference
+    of logarithms.
+    """
+    found = difference(
+        floored_logs(base, floor), floored_logs(variant, floor), item_variance=item_variance, level=level
+    )
+    return _from_logs(found)
+
+
+def floored_logs(values: ArrayLike, floor: float) -> Floats:
+    """Logarithms of values of at least zero, those below the floor counted there. ValueError for other values."""
+    x = np.asarray(values, np.float64)
+    if floor <= 0 or not np.isfinite(x).all() or (x < 0).any():
+        raise ValueError("a ratio is of values that are at least 0, with a floor above 0")
+    return np.log(np.maximum(x, floor))
+
+
+def times_ratio(
+    reference: Sequence[float | None], slower: Sequence[float | None], *, most: float, level: float = LEVEL
+) -> Estimate:
+    """Slower over reference, steps until something was reached, a seed each; None where it was not within `most`.
+
+    Those count at `most`, which makes a ratio smaller than it is where the slower side was cut off.
+    """
+    sides = [[most if steps is None else min(steps, most) for steps in side] for side in (reference, slower)]
+    cut = [sum(steps is None or steps > most for steps in side) for side in (reference, slower)]
+    found = difference(np.log(sides[0]), np.log(sides[1]), level=level)
+    return replace(_from_logs(found), censored=(cut[0], cut[1]))
+
+
+def slope(found: Slope) -> Estimate:
+    """A slope or an exponent, fitted for each seed."""
+    return Estimate(
+        value=found.slope, low=found.low, high=found.high, per_seed=tuple(map(float, found.per_seed)), scope="seeds"
+    )
+
+
+def worst(values: ArrayLike, region: Region) -> Estimate:
+    """The value, of at least one, that is furthest out of the region; inside it, the one nearest to an end of it."""
+    x = np.asarray(values, np.float64)
+    room = np.minimum(x - region.low, region.high - x)
+    value = float(x[np.argmin(room)])
+    return Estimate(value=value, low=None, high=None, per_seed=tuple(x.tolist()), exact=True)
+
+
+def _from_logs(found: Estimate) -> Estimate:
+    return replace(
+        found,
+        value=float(np.exp(found.value)),
+        low=None if found.low is None else float(np.exp(found.low)),
+        high=None if found.high is None else float(np.exp(found.high)),
+        per_seed=tuple(float(np.exp(value)) for value in found.per_seed),
+    )

@@ -1,0 +1,1 @@
+"""Figures: functions of tidy data and axes, and their files."""

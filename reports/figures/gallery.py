@@ -1,0 +1,56 @@
+"""Where the figures of a report go: files on disk, and pictures on the page."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from markupsafe import Markup
+from matplotlib.figure import Figure
+
+from reports.figures.svg import inline, save
+
+Kind = Literal["effects", "distance", "curve", "setting", "ladder", "factorial", "cost", "growth", "measured"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Picture:
+    """A figure on the page."""
+
+    title: str
+    svg: Markup
+    width: int
+    """Natural width in CSS pixels."""
+    caption: str
+    alt: str
+    """What is to be seen, in one sentence, for those who do not see it."""
+    kind: Kind
+    name: str
+    """File name without suffix."""
+
+
+class Gallery:
+    """Saves figures of the report and hands them on for the page."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.names: set[str] = set()
+        folder.mkdir(parents=True, exist_ok=True)
+
+    def hang(self, figure: Figure, name: str, title: str, caption: str, *, alt: str, kind: Kind) -> Picture:
+        """Save a figure under a file name, which is made unique in the report."""
+        name = f"{name}-{len(self.names)}" if name in self.names else name
+        self.names.add(name)
+        svg = Markup(inline(save(figure, self.folder, name), f"f{len(self.names)}", alt))
+        width = round(figure.get_figwidth() * 96)
+        return Picture(title=title, svg=svg, width=width, caption=caption, alt=alt, kind=kind, name=name)
+
+    def clear(self) -> None:
+        """Remove figures of earlier reports that this one does not have."""
+        for path in (*self.folder.glob("*.png"), *self.folder.glob("*.svg")):
+            if path.stem not in self.names:
+                path.unlink()
+
+
+def slug(text: str) -> str:
+    """A name as part of a file's name."""
+    return "".join(c if c.isascii() and c.isalnum() else "-" for c in text.lower()).strip("-")[:40]

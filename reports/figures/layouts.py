@@ -1,0 +1,211 @@
+"""Arrangements of axes that the page needs: whole figures from tidy data."""
+
+from collections.abc import Collection, Mapping, Sequence
+from math import ceil
+
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from reports.figures.forests import effect_text, plot_effects
+from reports.figures.lines import (
+    add_grid,
+    add_references,
+    diverged,
+    plot_crosses,
+    plot_lines,
+    plot_single_seeds,
+    set_scales,
+    summarise_lines,
+)
+from reports.figures.lines import ends as ends_of
+from reports.figures.multiples import Panel, Trellis, inch_axes
+from reports.figures.scales import is_log, place_scale, place_ticks, step_scale, step_ticks, value_scale, value_ticks
+from reports.figures.theme import (
+    DIVERGED,
+    GREY,
+    NOTE,
+    TEXT,
+    TICK,
+    WIDTH,
+    Style,
+    add_legend,
+    axes_at,
+    label_ends,
+    legend_width,
+    plain,
+    size_of,
+    text_width,
+)
+from reports.metrics import facts, number
+from reports.table import records
+
+SMALL_MULTIPLES_FROM = 4
+"""Variants, besides the base, from which each gets axes of its own."""
+MANY = 9
+"""Axes from which they are smaller."""
+GAP = 0.16
+"""Inches between things side by side."""
+LEFT = 0.9
+"""Inches left of an axis of values: its name and the labels of its ticks."""
+
+
+def effects_figure(
+    effects: pd.DataFrame,
+    differences: pd.DataFrame,
+    *,
+    metrics: Sequence[str],
+    base_values: Mapping[str, float],
+    order: Sequence[str],
+    notes: Mapping[str, str],
+    styles: Mapping[str, Style],
+    hollow: Collection[str] = (),
+) -> Figure:
+    """Effects on one or more metrics side by side, rows shared; `notes` are put under names of rows."""
+    columns = min(3, len(metrics))
+    row, names = 0.44 if len(order) <= MANY else 0.39, _names_width(order, notes)
+    of_metric = {metric: effects[effects["metric"] == metric] for metric in metrics}
+    numbers = {metric: _numbers_width(rows, metric) for metric, rows in of_metric.items()}
+    total = max(
+        {1: 7.6, 2: 10.2, 3: WIDTH}[columns], names + sum(numbers.values()) / len(metrics) * columns + 1.9 * columns
+    )
+    height, panel = 0.65 + row * len(order) + 0.72, len(order) * row
+    figure = Figure(figsize=(total, ceil(len(metrics) / columns) * height))
+    for start in range(0, len(metrics), columns):
+        line = metrics[start : start + columns]
+        width = (total - names - sum(numbers[m] for m in line) - GAP) / columns
+        left, top = names, start // columns * height + 0.65
+        for metric in line:
+            ax = axes_at(figure, left, top, min(width, 4.2), panel)
+            its = differences[differences["metric"] == metric]
+            plot_effects(of_metric[metric], its, ax, metric=metric, order=order, styles=styles, hollow=hollow)
+            panel_title(ax, metric, base_values.get(metric))
+            if metric == line[0]:
+                _row_notes(ax, order, notes)
+            else:
+                ax.set_yticklabels([])
+            left += width + numbers[metric]
+    return figure
+
+
+def lines_figure(
+    data: pd.DataFrame,
+    *,
+    x: str,
+    metric: str,
+    order: Sequence[str],
+    base: str,
+    styles: Mapping[str, Style],
+    x_label: str,
+    references: Mapping[str, float],
+    mark: tuple[float, str] | None = None,
+    mark_ends: bool = False,
+    mark_diverged: bool = False,
+    at_places: bool = False,
+) -> Figure:
+    """Lines over `x` (plot_lines): in one pair of axes if there are few variants, else one each, beside the base.
+
+    `data` has variant, seed, state, value and the column `x`. `references` are levels with names, such as chance;
+    `mark` is a place on the x axis and its name, such as the length trained at. `mark_ends` marks where diverged runs
+    end, `mark_diverged` every value of one. With `at_places` the ticks are the values of `x` (scales.place_scale).
+    """
+    present = [variant for variant in order if (data["variant"] == variant).any()]
+    others = [variant for variant in present if variant != base]
+    log = is_log(data["value"], metric)
+    summary = summarise_lines(data, x, log=log, share=facts(metric).share)
+    y_scale = value_scale(data["value"], summary, metric=metric, references=references)
+    x_scale = place_scale(data[x].tolist()) if at_places else step_scale(data[x].tolist())
+    crosses = ends_of(data, x) if mark_ends else diverged(data) if mark_diverged else data.iloc[:0]
+    if len(others) < SMALL_MULTIPLES_FROM:
+        figure, ax = _single(present)
+        width = size_of(ax)[0]
+        ticks = place_ticks(data[x].tolist(), x_scale, width) if at_places else step_ticks(x_scale, width)
+        set_scales(ax, x_scale, y_scale, ticks, value_ticks(y_scale))
+        plot_lines(summary, ax, x=x, order=present, styles=styles)
+        plot_single_seeds(data, ax, x=x, order=present, styles=styles)
+        plot_crosses(crosses, ax, x=x)
+        add_references(ax, references, y_scale, mark)
+        _name_lines(add_grid(ax), summary, x, present, styles)
+        ax.set(xlabel=x_label, ylabel=value_label(metric))
+        return figure
+    figure, ax, panels = _multiples(len(others))
+    width = 72 * panels[0].width
+    ticks = place_ticks(data[x].tolist(), x_scale, width) if at_places else step_ticks(x_scale, width)
+    trellis = Trellis(ax, panels, x_scale, y_scale)
+    trellis.frame(others, ticks, value_ticks(y_scale), references, mark)
+    trellis.lines(summary, data, x, others, base, styles)
+    trellis.crosses(crosses, x, others)
+    trellis.names(x_label, value_label(metric))
+    return figure
+
+
+def value_label(metric: str) -> str:
+    """A metric with its unit, as an axis is named."""
+    name, unit = facts(metric).name, facts(metric).unit
+    return f"{name} ({unit})" if unit else name
+
+
+def panel_title(ax: Axes, metric: str, base: float | None) -> None:
+    """A metric over axes, under it its unit and the base's value."""
+    known = [facts(metric).unit, "" if base is None else f"base {number(base, metric)}"]
+    ax.set_title(facts(metric).name, pad=22)
+    ax.annotate(
+        ", ".join(part for part in known if part), (0, 1), xytext=(0, 6), xycoords="axes fraction",
+        textcoords="offset points", fontsize=NOTE, color=GREY,
+    )  # fmt: skip
+
+
+def _names_width(order: Sequence[str], notes: Mapping[str, str]) -> float:
+    names = [text_width(plain(variant), TEXT) for variant in order]
+    return max([*names, *(text_width(note, NOTE) for note in notes.values())]) + 0.16
+
+
+def _numbers_width(effects: pd.DataFrame, metric: str) -> float:
+    texts = [effect_text(row, metric) for row in records(effects)]
+    return max([text_width(text, TICK) for text in texts], default=0.5) + 0.11 + 2 * GAP
+
+
+def _row_notes(ax: Axes, order: Sequence[str], notes: Mapping[str, str]) -> None:
+    for y, (variant, name) in enumerate(zip(order, ax.get_yticklabels(), strict=True)):
+        if notes.get(variant):
+            name.set_verticalalignment("bottom")
+            ax.annotate(
+                notes[variant], (0, y), xytext=(-4, -1), xycoords=ax.get_yaxis_transform(),
+                textcoords="offset points", ha="right", va="top", fontsize=NOTE, color=DIVERGED,
+                annotation_clip=False,
+            )  # fmt: skip
+
+
+def _single(present: Sequence[str]) -> tuple[Figure, Axes]:
+    figure = Figure(figsize=(LEFT + 7.6 + legend_width(present), 4.0))
+    return figure, axes_at(figure, LEFT, 0.15, 7.6, 3.2)
+
+
+def _multiples(n: int) -> tuple[Figure, Axes, list[Panel]]:
+    """`n` panels in rows of four, or of five and lower where there are many; the axes are all of the figure."""
+    columns, height = (4, 1.75) if n < MANY else (5, 1.25)
+    width = (WIDTH - LEFT - GAP * columns) / columns
+    step = height + 0.4
+    total = 0.32 + ceil(n / columns) * step + 0.22
+    figure = Figure(figsize=(WIDTH, total))
+    panels = [
+        Panel(
+            LEFT + i % columns * (width + GAP),
+            0.32 + i // columns * step,
+            width,
+            height,
+            i % columns == 0,
+            i + columns >= n,
+        )
+        for i in range(n)
+    ]
+    return figure, inch_axes(figure), panels
+
+
+def _name_lines(ax: Axes, summary: pd.DataFrame, x: str, present: Sequence[str], styles: Mapping[str, Style]) -> None:
+    """Names at the ends of the lines, or a legend where not all of them reach the right edge."""
+    last = {str(row["variant"]): (row[x], row["mean"]) for row in records(summary)}  # the last of each, by x
+    if len(present) > 1 and len({at for at, _ in last.values()}) == 1 and set(last) == set(present):
+        label_ends(ax, last, styles, {variant: plain(variant) for variant in present})
+    else:
+        add_legend(ax, present, styles)

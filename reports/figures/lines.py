@@ -1,0 +1,158 @@
+"""Lines over distances, lengths, layers, steps and settings: means over seeds with their bands."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from math import ceil
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
+from scipy import stats
+
+from reports.figures.scales import Scale, level_labels, tick_label
+from reports.figures.theme import DIVERGED, GREY, HAIRLINE, NOTE, Dash, Style, size_of
+from reports.statistics import LEVEL, ROUNDING
+
+MOST_MARKERS = 12
+"""On one line: where there are more points, markers stand at some of them."""
+
+
+def summarise_lines(data: pd.DataFrame, x: str, *, log: bool, share: bool) -> pd.DataFrame:
+    """Mean over seeds and 95 % t band at each `x` of each variant; columns variant, `x`, mean, low, high, n.
+
+    `data` has variant, value and the column `x`, one row a seed. The same as statistics.t_interval for each, all at
+    once. Bands begin at three seeds (NaN below): the t band of two would cover everything else. Where all seeds agree
+    the band has no width. With `log`, mean and band are those of the logarithms; bands of a `share` end at 0 and 1.
+    """
+    finite = data[np.isfinite(data["value"])]
+    values = finite.assign(value=np.log(finite["value"])) if log else finite
+    found = (
+        values.groupby(["variant", x], sort=True, observed=True)["value"].agg(["mean", "std", "count"]).reset_index()
+    )
+    n = found.pop("count").to_numpy()
+    half = stats.t.ppf((1 + LEVEL) / 2, np.maximum(n, 3) - 1) * found.pop("std").to_numpy() / np.sqrt(n)
+    half = np.where(half <= ROUNDING * found["mean"].abs(), 0.0, half)
+    half = np.where(n > 2, half, np.nan)
+    found = found.assign(low=found["mean"] - half, high=found["mean"] + half, n=n)
+    ends = ["mean", "low", "high"]
+    if log:
+        found[ends] = np.exp(found[ends])
+    if share:
+        found[["low", "high"]] = found[["low", "high"]].clip(0.0, 1.0)
+    return found
+
+
+def plot_lines(
+    summary: pd.DataFrame, ax: Axes, *, x: str, order: Sequence[str], styles: Mapping[str, Style], markers: bool = True
+) -> Axes:
+    """One line for each variant of `order` that has values, with its band; `summary` is that of summarise_lines.
+
+    A variant with a single point gets an error bar, since a band would vanish.
+    """
+    for level, variant in enumerate(reversed(order)):  # the base last: its thin line does not hide another
+        rows, style = summary[summary["variant"] == variant], styles[variant]
+        at, mean, low, high = (rows[name].to_numpy(float) for name in (x, "mean", "low", "high"))
+        _plot_band(ax, at, low, high, style.colour, 2 + level)
+        ax.plot(
+            at, mean, color=style.colour, linestyle=style.dash, linewidth=style.width, zorder=2 + level,
+            marker=style.marker if markers or len(at) == 1 else "None", markeredgewidth=0,
+            markevery=ceil(len(at) / MOST_MARKERS) or 1,
+        )  # fmt: skip
+    return ax
+
+
+def _plot_band(ax: Axes, at: Any, low: Any, high: Any, colour: str, level: float) -> None:
+    if np.isnan(low).all():
+        return
+    if len(at) == 1:
+        ax.errorbar(
+            at, (low + high) / 2, yerr=(high - low) / 2, fmt="none", ecolor=colour, capsize=3, elinewidth=1.4,
+            zorder=level,
+        )  # fmt: skip
+    else:
+        ax.fill_between(at, low, high, color=colour, alpha=0.18, linewidth=0, zorder=level)
+
+
+def plot_single_seeds(
+    data: pd.DataFrame, ax: Axes, *, x: str, order: Sequence[str], styles: Mapping[str, Style]
+) -> Axes:
+    """Thin lines for the seeds of variants that have two: too few for a band."""
+    for variant, at, values in single_seeds(data, x):
+        if variant in order:
+            ax.plot(at, values, color=styles[variant].colour, linewidth=0.8, alpha=0.6, zorder=2)
+    return ax
+
+
+def single_seeds(data: pd.DataFrame, x: str) -> Iterator[tuple[str, Any, Any]]:
+    """Variant, places and values of each seed of the variants that have two."""
+    rows = data[np.isfinite(data["value"])].sort_values(x, kind="stable")
+    seeds = rows.groupby("variant")["seed"].nunique()
+    rows = rows[rows["variant"].isin(seeds.index[seeds == 2])]
+    for key, of_seed in rows.groupby(["variant", "seed"], sort=False):
+        yield str(key[0]), of_seed[x].to_numpy(float), of_seed["value"].to_numpy(float)
+
+
+def ends(data: pd.DataFrame, x: str) -> pd.DataFrame:
+    """Last finite value of each diverged run; `data` has variant, seed, state, value and the column `x`."""
+    ended = diverged(data).sort_values(x, kind="stable")
+    return ended.groupby(["variant", "seed"], sort=False).tail(1)
+
+
+def diverged(data: pd.DataFrame) -> pd.DataFrame:
+    """Finite values of diverged runs."""
+    return data[(data["state"] == "diverged") & np.isfinite(data["value"])]
+
+
+def plot_crosses(rows: pd.DataFrame, ax: Axes, *, x: str) -> Axes:
+    """A cross at each row: a diverged run."""
+    if len(rows):
+        cross: dict[str, Any] = {"color": DIVERGED, "markersize": 7, "markeredgewidth": 2, "linestyle": "none"}
+        ax.plot(rows[x], rows["value"], "x", zorder=50, **cross)
+    return ax
+
+
+def set_scales(ax: Axes, x: Scale, y: Scale, x_ticks: Sequence[float], y_ticks: Sequence[float]) -> None:
+    """Limits, scales and ticks of axes."""
+    for axis, scale, ticks in ((ax.xaxis, x, x_ticks), (ax.yaxis, y, y_ticks)):
+        (ax.set_xscale if axis is ax.xaxis else ax.set_yscale)(scale.name)
+        axis.set_major_locator(FixedLocator(list(ticks)))
+        axis.set_minor_locator(NullLocator())
+        axis.set_major_formatter(FuncFormatter(tick_label))
+    ax.set_xlim(x.low, x.high)
+    ax.set_ylim(y.low, y.high)
+
+
+def add_references(
+    ax: Axes, references: Mapping[str, float], scale: Scale, mark: tuple[float, str] | None = None
+) -> None:
+    """Lines with names at known levels, such as chance or a floor, and a dotted one at a place on the x axis.
+
+    `scale` is that of the y axis. A level beyond its ends stands there as an arrow with its value.
+    """
+    note: dict[str, Any] = {"textcoords": "offset points", "fontsize": NOTE, "color": GREY, "zorder": 60}
+    for name, level in references.items():
+        if scale.low <= level <= scale.high:
+            ax.axhline(level, color=GREY, linewidth=1.0, linestyle=level_dash(name), zorder=1)
+    height = size_of(ax)[1]
+    for text, at in level_labels(references, scale, height):
+        under = (1 - at) * height < 14
+        ax.annotate(
+            text, (0, at), xycoords="axes fraction", xytext=(3, -3 if under else 3), va="top" if under else "bottom",
+            **note,
+        )  # fmt: skip
+    if mark is not None:
+        ax.axvline(mark[0], color=GREY, linewidth=1.0, linestyle=(0, (1, 2)), zorder=1)
+        ax.annotate(mark[1], (mark[0], 0.02), xycoords=ax.get_xaxis_transform(), xytext=(4, 0), **note)
+
+
+def level_dash(name: str) -> Dash:
+    """Short dashes for chance, long ones for other levels."""
+    return (0, (3, 3)) if name == "chance" else (0, (7, 2))
+
+
+def add_grid(ax: Axes) -> Axes:
+    """Hairlines at the values of the y axis."""
+    ax.grid(axis="y", color=HAIRLINE, linewidth=0.6)
+    ax.set_axisbelow(True)
+    return ax

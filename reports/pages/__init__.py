@@ -1,0 +1,1 @@
+"""The page of a study, and the files beside it."""

@@ -1,0 +1,93 @@
+"""The parts of the model, one by one, over all experiments of a study that change them."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from reports.experiment import Experiment
+from reports.metrics import facts
+from reports.pages.evidence import change_cell
+from reports.pages.grids import Cell, Grid, Link, tags
+from reports.table import describe_value, records
+
+PREFIX = "model."
+
+
+@dataclass(frozen=True, kw_only=True)
+class Component:
+    """One part of the model: what the lecture says of it, and what changing it alone did."""
+
+    path: str
+    anchor: str
+    lecture: str
+    """Empty where the plan does not say."""
+    grid: Grid
+
+
+@dataclass(frozen=True, kw_only=True)
+class Change:
+    """One variant that changes one part alone."""
+
+    experiment: Experiment
+    variant: str
+    path: str
+    value: Any
+
+
+def components(experiments: Sequence[Experiment], anchors: Sequence[str]) -> list[Component]:
+    """Every field of the model that some variant changes alone, in the order of the study; `anchors` of experiments."""
+    places = {experiment.name: anchor for experiment, anchor in zip(experiments, anchors, strict=True)}
+    changes = [change for experiment in experiments for change in single_changes(experiment)]
+    return [
+        Component(
+            path=path,
+            anchor=f"component-{number}",
+            lecture=_lecture(experiments, path),
+            grid=_grid(path, [change for change in changes if change.path == path], places),
+        )
+        for number, path in enumerate(dict.fromkeys(change.path for change in changes), 1)
+    ]
+
+
+def single_changes(experiment: Experiment) -> Iterator[Change]:
+    """Variants that change one field of the model and nothing else, in the order of the experiment."""
+    for variant in experiment.order:
+        changes = experiment.changes(variant)
+        if variant != experiment.base and len(changes) == 1:
+            ((path, value),) = changes.items()
+            if path.startswith(PREFIX):
+                yield Change(experiment=experiment, variant=variant, path=path, value=value)
+
+
+def _lecture(experiments: Sequence[Experiment], path: str) -> str:
+    known = (experiment.plan.get("components", {}).get(path) for experiment in experiments)
+    return next((text for text in known if text), "")
+
+
+def _grid(path: str, changes: Sequence[Change], places: dict[str, str]) -> Grid:
+    """A row a change: experiment, value, and the effect on each headline metric that any of them compares."""
+    metrics = list(dict.fromkeys(metric for change in changes for metric in change.experiment.metrics))
+    return Grid(
+        title=f"What changing {path} alone does",
+        columns=["Experiment", "Value", "Base has", *(facts(metric).name for metric in metrics)],
+        rows=[_cells(change, metrics, places[change.experiment.name]) for change in changes],
+    )
+
+
+def _cells(change: Change, metrics: Sequence[str], anchor: str) -> list[Cell]:
+    experiment, variant = change.experiment, change.variant
+    rows = experiment.tables.effects[experiment.tables.effects["variant"] == variant]
+    effects = {row["metric"]: row for row in records(rows)}
+    base, value = experiment.config(experiment.base), describe_value(change.value)
+    return [
+        Cell(text="", kind="text", links=(Link(text=experiment.name, target=f"#{anchor}"),)),
+        Cell(
+            text=value,
+            note="" if variant == value else variant,
+            kind="name",
+            style=experiment.styles[variant],
+            tags=tags(experiment, variant),
+        ),
+        Cell(text=describe_value(base[change.path]) if change.path in base else "–", kind="text"),
+        *(change_cell(effects.get(metric), metric) for metric in metrics),
+    ]

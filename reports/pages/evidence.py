@@ -1,0 +1,142 @@
+"""How sure an experiment is: what its seeds allow to see, and every effect in numbers."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from reports.experiment import Experiment
+from reports.metrics import facts, number, signed
+from reports.pages.grids import Cell, Grid, optional
+from reports.power import noise_floor, seeds_needed, smallest_effect
+from reports.table import by_seed, records
+from reports.wording import effect_note, interval, is_decided, is_whole, seeds_of
+
+MOST_SEEDS = 1000
+"""Seeds needed beyond which the number is of no use."""
+NAMED = 3
+"""Undecided variants named in the table of noise."""
+SCOPES = {"seeds": "new seeds", "seeds and items": "new seeds and new test items"}
+
+
+def noise_grid(experiment: Experiment) -> Grid | None:
+    """For each headline metric: spread of the base, smallest effect these seeds can show, seeds that others need."""
+    rows = [cells for metric in experiment.metrics if (cells := _noise_cells(experiment, metric)) is not None]
+    columns = ["Metric", "Spread of the base over seeds", "Smallest effect to be seen", "Seeds needed, where undecided"]
+    return Grid(title=f"What the seeds of {experiment.name} can show", columns=columns, rows=rows) if rows else None
+
+
+def _noise_cells(experiment: Experiment, metric: str) -> list[Cell] | None:
+    base = list(by_seed(experiment.values, experiment.name, metric).get(experiment.base, {}).values())
+    if len(base) < 2:
+        return None
+    effects = records(experiment.tables.effects[experiment.tables.effects["metric"] == metric])
+    floor = noise_floor(base)
+    return [
+        Cell(text=facts(metric).name, note=facts(metric).unit, kind="name"),
+        Cell(text="–" if floor is None else number(floor, metric), note=f"n = {len(base)}"),
+        _smallest_cell(smallest_effects(effects), metric),
+        Cell(text=_undecided(effects), kind="text"),
+    ]
+
+
+def smallest_effects(effects: Sequence[Mapping[str, Any]]) -> list[float]:
+    """For each effect that has a spread: the smallest that as many seeds of that spread would show."""
+    spreads = [(row["n_seeds"], spread) for row in effects if (spread := deviation(row)) is not None]
+    units = {n: smallest_effect(1.0, n) for n in {n for n, _ in spreads}}  # in deviations, and slow to compute
+    return [unit * spread for n, spread in spreads if (unit := units[n]) is not None]
+
+
+def _smallest_cell(smallest: Sequence[float], metric: str) -> Cell:
+    """The median over variants, and the range: noise differs from variant to variant."""
+    if not smallest:
+        return Cell(text="–")
+    low, high = number(min(smallest), metric), number(max(smallest), metric)
+    return Cell(text=number(float(np.median(smallest)), metric), note="" if low == high else f"{low} to {high}")
+
+
+def _undecided(effects: Sequence[Mapping[str, Any]]) -> str:
+    """Variants whose interval holds zero, with the seeds that their effect would need; the nearest first."""
+    found = [(needed, row["variant"]) for row in effects if row["low"] <= 0 <= row["high"] and (needed := needs(row))]
+    found.sort(key=lambda pair: pair[0])
+    named = [f"{variant}: {_seeds(needed)}" for needed, variant in found[:NAMED]]
+    more = [f"{len(found) - NAMED} more"] if len(found) > NAMED else []
+    return ", ".join([*named, *more]) or "–"
+
+
+def deviation(effect: Mapping[str, Any]) -> float | None:
+    """Sample deviation of the paired differences; None where there is none or it is zero."""
+    variance = effect["seed_variance"]
+    return float(np.sqrt(variance * effect["n_seeds"])) if variance == variance and variance > 0 else None
+
+
+def needs(effect: Mapping[str, Any]) -> int | None:
+    """Seeds at which an effect of this size would be seen; None where it cannot be said."""
+    spread = deviation(effect)
+    if spread is None or not effect["difference"]:
+        return None
+    return seeds_needed(effect["difference"], spread)
+
+
+def _seeds(n: int) -> str:
+    return f"over {MOST_SEEDS}" if n > MOST_SEEDS else str(n)
+
+
+def effects_grid(experiment: Experiment) -> Grid | None:
+    """Every effect with both intervals, headline metrics first."""
+    rows = experiment.tables.effects
+    if rows.empty:
+        return None
+    columns = [
+        *("Metric", "Variant", "Difference", "95\N{NO-BREAK SPACE}% interval, paired", "Unpaired (Welch)"),
+        *("Correlation", "p", "p (Holm)", "Seeds", "Speaks of", "Seeds needed"),
+    ]
+    return Grid(
+        title=f"Every effect of {experiment.name}",
+        columns=columns,
+        rows=[_effect_cells(row) for row in _ordered(rows, experiment)],
+        sortable=True,
+    )
+
+
+def _ordered(effects: pd.DataFrame, experiment: Experiment) -> list[dict[str, Any]]:
+    order = {variant: place for place, variant in enumerate(experiment.order)}
+    metrics = dict.fromkeys([*experiment.metrics, *effects["metric"]])
+    return [
+        row
+        for metric in metrics
+        for row in sorted(records(effects[effects["metric"] == metric]), key=lambda row: order[row["variant"]])
+    ]
+
+
+def _effect_cells(row: Mapping[str, Any]) -> list[Cell]:
+    metric, needed = row["metric"], needs(row)
+    return [
+        Cell(text=facts(metric).name, kind="text"),
+        Cell(text=row["variant"], kind="name"),
+        Cell(text=signed(row["difference"], metric), value=row["difference"]),
+        Cell(text=interval(row["low"], row["high"], metric), note=effect_note(row), value=row["low"]),
+        Cell(text=interval(row["welch_low"], row["welch_high"], metric), value=row["welch_low"]),
+        Cell(text=optional(row["correlation"], ".2f"), value=row["correlation"]),
+        Cell(text=optional(row["p_value"], ".2g"), value=row["p_value"]),
+        Cell(text=optional(row["p_holm"], ".2g"), value=row["p_holm"]),
+        Cell(text=seeds_of(row), kind="text" if is_whole(row) else "text bad", value=row["n_seeds"]),
+        Cell(text=SCOPES[row["scope"]] if row["low"] == row["low"] else "–", kind="text"),
+        Cell(text="–" if needed is None else _seeds(needed), value=needed),
+    ]
+
+
+def change_cell(row: Mapping[str, Any] | None, metric: str) -> Cell:
+    """An effect in one cell: the difference, its interval under it; grey where the interval holds zero."""
+    if row is None:
+        return Cell(text="–")
+    known = row["low"] == row["low"]
+    note = interval(row["low"], row["high"], metric) if known else effect_note(row)
+    counts = [] if is_whole(row) else [seeds_of(row)]
+    return Cell(
+        text=signed(row["difference"], metric),
+        note=", ".join([note, *counts]),
+        kind="number" if is_decided(row) or not known else "number undecided",
+        value=row["difference"],
+    )

@@ -1,0 +1,106 @@
+r"""Tables for a paper: one `tabular` for each experiment, to be put into `table` with `\input`; needs booktabs.
+
+Names may hold any letters: compile with XeLaTeX or LuaLaTeX where they are not Latin.
+"""
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from math import isnan
+from typing import Any
+
+from reports.experiment import Experiment
+from reports.metrics import facts, number, signed
+from reports.pages.markdown import effects_on, mean, probability, seeds
+from reports.table import describe_counts, records
+from reports.verdicts import Verdict
+
+SPECIAL = {
+    **{c: f"\\{c}" for c in "&%$#_{}"},
+    **{c: f"{{{c}}}" for c in "[]*"},  # after the end of a row, they would belong to it
+    "\\": r"\textbackslash{}",
+    "~": r"\textasciitilde{}",
+    "^": r"\textasciicircum{}",
+    "|": r"\textbar{}",
+    "<": r"\textless{}",
+    ">": r"\textgreater{}",
+    '"': r"\string" + '"',
+    "`": r"\textasciigrave{}",
+    "−": "$-$",
+    "±": r"$\pm$",
+    "–": r"\textendash{}",
+    "×": r"$\times$",
+    "…": r"\ldots{}",
+    "\N{NO-BREAK SPACE}": "~",
+}
+
+LIGATURE = re.compile(r"([-'])(?=\1)")
+
+
+def escape(text: str) -> str:
+    """A text as LaTeX that shows it as it stands, on one line."""
+    line = "".join(c if c.isprintable() or c == "\N{NO-BREAK SPACE}" else " " for c in text).strip(" ")
+    return LIGATURE.sub(r"\1{}", "".join(SPECIAL.get(c, c) for c in line))
+
+
+def tabular(columns: Sequence[str], rows: Iterable[Sequence[str]], *, texts: int = 1) -> str:
+    """A table with the rules of booktabs; the first `texts` columns to the left, numbers to the right."""
+    lines = [f"\\begin{{tabular}}{{{'l' * texts}{'r' * (len(columns) - texts)}}}", r"\toprule", _row(columns)]
+    return "\n".join([*lines, r"\midrule", *map(_row, rows), r"\bottomrule", r"\end{tabular}"])
+
+
+def _row(cells: Sequence[str]) -> str:
+    return " & ".join(escape(cell) for cell in cells) + r" \\"
+
+
+def variants(experiments: Sequence[Experiment]) -> str:
+    """Mean ± sample standard deviation over seeds of every variant on the headline metrics, and its seeds."""
+    return _file("Mean and sample standard deviation over seeds.", [(e.name, _variants(e)) for e in experiments])
+
+
+def _variants(experiment: Experiment) -> str:
+    rows = {row["variant"]: row for row in records(experiment.tables.variants)}
+    return tabular(
+        ["Variant", *(f"{facts(metric).name}, mean ± s.d." for metric in experiment.metrics), "Seeds"],
+        [
+            [variant, *(mean(rows[variant], m) for m in experiment.metrics), describe_counts(rows[variant])]
+            for variant in experiment.order
+        ],
+    )
+
+
+def effects(experiments: Sequence[Experiment]) -> str:
+    """Effect of every variant on the headline metrics: difference ± half of the 95 % interval, p after Holm, seeds."""
+    found = [(e.name, _effects(e)) for e in experiments if e.compared]
+    return _file("Variant minus base, paired by seed; half-width of the 95 % interval; p after Holm.", found)
+
+
+def _effects(experiment: Experiment) -> str:
+    return tabular(
+        ["Metric", "Variant", "Difference ± 95 %", "p (Holm)", "n"],
+        [
+            [facts(metric).name, row["variant"], _difference(row, metric), probability(row["p_holm"]), seeds(row)]
+            for metric in experiment.compared
+            for row in effects_on(experiment, metric)
+        ],
+        texts=2,
+    )
+
+
+def _difference(row: Mapping[str, Any], metric: str) -> str:
+    half = row["high"] - row["difference"]
+    return signed(row["difference"], metric) + ("" if isnan(half) else f" ± {number(half, metric)}")
+
+
+def verdicts(found: Sequence[Verdict]) -> str:
+    """Claims and what became of them."""
+    rows = [[v.id, v.section, v.statement, v.outcome + (" (provisional)" if v.provisional else "")] for v in found]
+    columns = ["Claim", "Section", "Statement", "Verdict"]
+    return _file("Claims put to the test.", [("", tabular(columns, rows, texts=len(columns)))])
+
+
+def _file(comment: str, tables: Sequence[tuple[str, str]]) -> str:
+    """Tables under comments; a comment ends with its line, so that a name must not break it."""
+    parts = [f"% {comment} Needs \\usepackage{{booktabs}}."]
+    for name, text in tables:
+        parts += [f"% {escape(name)}" if name else "", text]
+    return "\n\n".join(part for part in parts if part) + "\n"

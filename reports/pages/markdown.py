@@ -1,0 +1,171 @@
+"""The report as one page of GitHub-flavoured Markdown."""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from math import isnan
+from typing import Any
+
+from reports.experiment import Experiment
+from reports.metrics import facts, number, signed
+from reports.pages import summary
+from reports.pages.findings import findings, lead
+from reports.rows import COUNTED, StudyRows
+from reports.table import describe_counts, records
+from reports.verdicts import Verdict
+from reports.wording import effect_note, interval
+
+SPECIAL = re.compile(r"([\\`*_{}\[\]<>#|&~!$]|:(?=[a-z+-][\w+-]*:))")  # the last: names of emoji
+LIST = re.compile(r"^(\d*)([-+.)])(?=\s|$)")
+
+
+def document(study: StudyRows, experiments: Sequence[Experiment], verdicts: Sequence[Verdict]) -> str:
+    """The page: headline, variants and effects of each experiment, verdicts, what did not complete, origin."""
+    parts = [
+        f"# {escape(study.plan['study'])}: ablation report",
+        escape(study.plan.get("description", "")),
+        escape(_headline(study, experiments)),
+        escape(summary.progress(study)),
+        *(f"Warning: {escape(text)}" for text in summary.warnings(study)),
+        *(part for experiment in experiments for part in _experiment(experiment, alone=len(experiments) == 1)),
+        *_verdicts(verdicts),
+        *_unfinished(study),
+        *_origin(study),
+    ]
+    return "\n\n".join(part for part in parts if part) + "\n"
+
+
+def escape(text: str) -> str:
+    """A text from outside as Markdown that shows it as it stands, on one line, in a table too."""
+    line = " ".join("".join(c if c.isprintable() else " " for c in text).split())
+    return LIST.sub(r"\1\\\2", SPECIAL.sub(r"\\\1", line))
+
+
+def table(columns: Sequence[str], rows: Sequence[Sequence[str]], *, texts: int = 1) -> str:
+    """A table of texts, escaped here; the first `texts` columns to the left, the others, numbers, to the right."""
+    rule = ["---" if place < texts else "---:" for place in range(len(columns))]
+    lines = [[escape(column) for column in columns], rule, *([escape(cell) for cell in row] for row in rows)]
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+
+
+def _headline(study: StudyRows, experiments: Sequence[Experiment]) -> str:
+    leading = lead(experiments)
+    if leading is not None:
+        return _sentences(leading) if len(experiments) == 1 else f"{leading.name}: {_sentences(leading)}"
+    if any(row.state in COUNTED for row in study.runs):
+        return "Nothing to compare: no variant has finished together with its base."
+    return "Nothing has finished yet."
+
+
+def _sentences(experiment: Experiment) -> str:
+    found = findings(experiment)
+    return " ".join([found.headline, found.further, *found.caveats]) if found else ""
+
+
+def _experiment(experiment: Experiment, *, alone: bool) -> Iterator[str]:
+    yield f"## {escape(experiment.name)}"
+    yield "" if alone else escape(_sentences(experiment))
+    yield "### Variants"
+    yield _variants(experiment)
+    yield "Means over seeds, with the sample deviation where there are two seeds or more."
+    rows = [row for metric in experiment.compared for row in _effects_on(experiment, metric)]
+    if rows:
+        yield "### Effects"
+        yield table(["Metric", "Variant", "Difference", "95 % interval", "p", "p (Holm)", "n", "Note"], rows, texts=2)
+        yield (
+            "Variant minus base, paired by seed. p (Holm) is corrected for the variants compared on the same metric of "
+            "the experiment."
+        )
+
+
+def _variants(experiment: Experiment) -> str:
+    rows = {row["variant"]: row for row in records(experiment.tables.variants)}
+    return table(
+        ["Variant", "Changes", *(facts(metric).name for metric in experiment.metrics), "Seeds"],
+        [
+            [
+                variant,
+                "the base" if variant == experiment.base else rows[variant]["changes"],
+                *(mean(rows[variant], metric) for metric in experiment.metrics),
+                describe_counts(rows[variant]),
+            ]
+            for variant in experiment.order
+        ],
+        texts=2,
+    )
+
+
+def mean(row: Mapping[str, Any], metric: str) -> str:
+    """Mean and sample deviation of one variant; how many seeds they rest on, where these are not all that counted."""
+    n = row.get(f"{metric}_n") or 0
+    if not n:
+        return "–"
+    deviation = row[f"{metric}_sd"]
+    spread = "" if isnan(deviation) else f" ± {number(deviation, metric)}"
+    return f"{number(row[f'{metric}_mean'], metric)}{spread}" + ("" if n == row["counted"] else f" (n = {n})")
+
+
+def effects_on(experiment: Experiment, metric: str) -> list[dict[str, Any]]:
+    """Rows of the effects on a metric, in the order of the experiment's variants."""
+    place = {variant: place for place, variant in enumerate(experiment.order)}
+    rows = records(experiment.tables.effects[experiment.tables.effects["metric"] == metric])
+    return sorted(rows, key=lambda row: place[row["variant"]])
+
+
+def _effects_on(experiment: Experiment, metric: str) -> list[list[str]]:
+    return [
+        [
+            facts(metric).name,
+            row["variant"],
+            signed(row["difference"], metric),
+            interval(row["low"], row["high"], metric),
+            probability(row["p_value"]),
+            probability(row["p_holm"]),
+            seeds(row),
+            effect_note(row),
+        ]
+        for row in effects_on(experiment, metric)
+    ]
+
+
+def probability(value: float | None) -> str:
+    """A p value to print: `0.013`, `2e-05`; a dash where there is none."""
+    return "–" if value is None or isnan(value) else f"{value:.2g}".replace("-", "−")
+
+
+def seeds(effect: Mapping[str, Any]) -> str:
+    """Seeds that an effect rests on: `3`; `2 of 3, 1 diverged` where not all that were planned completed."""
+    n, planned = effect["n_seeds"], max(effect["planned"], effect["base_planned"])
+    diverged = max(effect["diverged"], effect["base_diverged"])
+    known = f"{n}" if n == planned else f"{n} of {planned}"
+    return f"{known}, {diverged} diverged" if diverged else known
+
+
+def _verdicts(verdicts: Sequence[Verdict]) -> Iterator[str]:
+    if not verdicts:
+        return
+    yield "## Claims"
+    rows = []
+    for verdict in verdicts:
+        outcome = f"{verdict.outcome} (provisional)" if verdict.provisional else verdict.outcome
+        texts = [f"{judged.text}: {judged.outcome}, n {judged.n}" for judged in verdict.conditions]
+        rows.append([verdict.id, verdict.statement, outcome, verdict.reason, "; ".join(texts)])
+    yield table(["Claim", "Statement", "Verdict", "Reason", "Conditions"], rows, texts=5)
+
+
+def _unfinished(study: StudyRows) -> Iterator[str]:
+    runs = summary.unfinished(study)
+    if runs:
+        yield "## What did not complete"
+        rows = [[run.experiment, run.variant, run.seeds, run.state, run.reason] for run in runs]
+        yield table(["Experiment", "Variant", "Seeds", "State", "Reason"], rows, texts=5)
+        yield (
+            "A diverged run is a result and is counted, with values fixed beforehand. Failed runs, missing ones and "
+            "those in conflict have no value in any number here."
+        )
+
+
+def _origin(study: StudyRows) -> Iterator[str]:
+    yield "## How to repeat it"
+    yield f"    {' '.join(summary.command(study).split())}"
+    if lines := summary.origin(study):
+        yield "\n".join(f"- {escape(name)}: {escape(text)}" for name, text in lines)

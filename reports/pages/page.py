@@ -1,0 +1,196 @@
+"""The report of a study: one page that opens from disk and asks for nothing, with its figures and tables as files.
+
+report/index.html   report/figures/*.png, *.svg   and the tables of reports.pages.exports
+"""
+
+import base64
+import hashlib
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from markupsafe import Markup
+
+from reports import claims
+from reports.experiment import Experiment
+from reports.figures import palette
+from reports.figures.gallery import Gallery
+from reports.figures.theme import theme
+from reports.pages import exports, summary
+from reports.pages.components import components
+from reports.pages.findings import lead
+from reports.pages.grids import Link, cost_grid
+from reports.pages.overall import overall_grid
+from reports.pages.sections import Section, anchor, make_sections, measurements
+from reports.rows import COUNTED, StudyRows, read_study, write_text
+from reports.statistics import LEVEL
+from reports.table import Tables, make_tables
+from reports.verdicts import Verdict, false_verdicts
+from reports.wording import SYMBOLS, estimate, outcomes, sentence, times
+
+TEMPLATES = Path(__file__).parent / "templates"
+TABLES = (".csv", ".md", ".tex")
+ENDS = ("started", "ended")
+
+
+def build(study_folder: Path, refresh: int | None = None) -> Path:
+    """Write the report of a study into its folder, as far as the study has come; gives the path of the page.
+
+    The page loads itself anew every `refresh` seconds, if that is given. RowsError where the plan cannot be used.
+    """
+    study = read_study(study_folder)
+    tables = make_tables(study)
+    folder = study_folder / "report"
+    experiments = [Experiment(tables, name) for name in study.plan["experiments"]]
+    with theme():
+        gallery = Gallery(folder / "figures")
+        sections = list(make_sections(experiments, gallery))
+    verdicts = claims.verdicts(tables)
+    exports.write(tables, verdicts, folder)
+    files = sorted(path.name for path in folder.iterdir() if path.suffix in TABLES)
+    page = render(tables, experiments, sections, verdicts, files=files, refresh=refresh)
+    write_text(folder / "index.html", page)
+    gallery.clear()
+    return folder / "index.html"
+
+
+def render(
+    tables: Tables,
+    experiments: Sequence[Experiment],
+    sections: Sequence[Section],
+    verdicts: Sequence[Verdict],
+    *,
+    files: Sequence[str] = (),
+    refresh: int | None = None,
+) -> str:
+    """The page as HTML; `files` are those that lie beside it."""
+    study, template = tables.study, _environment().get_template("index.html")
+    leading = lead(experiments)
+    head = next((s for s in sections if leading and s.anchor == anchor(experiments.index(leading) + 1)), None)
+    parts = components(experiments, [anchor(place) for place, _ in enumerate(experiments, 1)])
+    unfinished, cost, overall = summary.unfinished(study), cost_grid(tables), overall_grid(experiments)
+    return template.render(
+        study=study.plan["study"],
+        description=study.plan.get("description", ""),
+        headline=_headline(study, sections, head),
+        lead=head,
+        progress=summary.progress(study),
+        warnings=[*summary.warnings(study), *tables.problems],
+        foreign=_foreign(study.foreign),
+        contents=_contents(sections, overall=overall, parts=parts, verdicts=verdicts, unfinished=unfinished, cost=cost),
+        verdicts=verdicts,
+        chapters=by_chapter(verdicts),
+        tally=outcomes([verdict.outcome for verdict in verdicts]),
+        expected=false_verdicts(verdicts),
+        sections=sections,
+        components=parts,
+        overall=overall,
+        cost=cost,
+        shared=shared_note(tables.runs),
+        unfinished=unfinished,
+        origin=summary.origin(study),
+        multiplicity=_multiplicity(tables.effects),
+        command=summary.command(study),
+        files=files,
+        refresh=refresh,
+        **_looks(),
+    )
+
+
+def _environment() -> Environment:
+    environment = Environment(
+        loader=FileSystemLoader(TEMPLATES),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.globals |= {
+        "symbols": SYMBOLS,
+        "estimate": estimate,
+        "variable": palette.variable,
+        "sentence": sentence,
+    }
+    return environment
+
+
+def _looks() -> dict[str, Any]:
+    """Colours, and the one script with its digest, which alone the page allows."""
+    script = (TEMPLATES / "page.js").read_text(encoding="utf-8")
+    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+    colours = {"light": palette.properties(palette.LIGHT), "dark": palette.properties(palette.DARK)}
+    return {"script": Markup(script), "digest": digest, **colours}
+
+
+def by_chapter(verdicts: Sequence[Verdict]) -> dict[str, list[Verdict]]:
+    """Verdicts by the part of the lecture that the claim is from, both in the order of the register."""
+    found: dict[str, list[Verdict]] = {}
+    for verdict in verdicts:
+        found.setdefault(verdict.section, []).append(verdict)
+    return found
+
+
+def _headline(study: StudyRows, sections: Sequence[Section], head: Section | None) -> str:
+    """The page in one sentence: that of the experiment that speaks for the study, or what was measured."""
+    if head is not None and head.findings is not None:
+        return head.findings.headline
+    if not any(row.state in COUNTED for row in study.runs):
+        return "Nothing has finished yet."
+    titles = measurements(sections)
+    if titles:
+        return f"Measured, nothing trained: {', '.join(titles)}."
+    if all(row.variant == study.plan["experiments"][row.experiment]["base"] for row in study.runs):
+        return "Nothing to compare: no experiment has a variant beside its base."
+    return "Nothing to compare yet: no variant has finished together with its base."
+
+
+def _foreign(runs: int) -> str:
+    are = "is" if runs == 1 else "are"
+    return f"{times(runs, 'other run')} in this folder {are} not part of the current plan." if runs else ""
+
+
+def _contents(sections: Sequence[Section], **parts: Any) -> list[Link]:
+    """What the page has, in its order."""
+    named = {
+        "verdicts": "Claims",
+        "overall": "Over all experiments",
+        "parts": "Parts of the model",
+        "cost": "Cost",
+        "unfinished": "What did not complete",
+    }
+    has = {name: Link(text=text, target=f"#{name}") for name, text in named.items() if parts[name]}
+    experiments = [Link(text=section.name, target=f"#{section.anchor}") for section in sections]
+    before = [link for name, link in has.items() if name == "verdicts"]
+    after = [link for name, link in has.items() if name != "verdicts"]
+    return [*before, *experiments, *after, Link(text="How to repeat it", target="#origin")]
+
+
+def shared_note(runs: pd.DataFrame) -> str:
+    """How far seconds can be compared: whether runs were under way at once on one machine."""
+    most = most_at_once(runs)
+    if most < 2:
+        return ""
+    return f"Seconds are by the clock; up to {most} runs were under way at once on one machine and shared its cores."
+
+
+def most_at_once(runs: pd.DataFrame) -> int:
+    """The largest number of runs that were under way at one moment on one machine; `runs` as in Tables."""
+    times_of = {end: pd.to_datetime(runs[end], errors="coerce", utc=True, format="ISO8601") for end in ENDS}
+    known = runs[["host"]].assign(**times_of).dropna()
+    moments = pd.concat([known.assign(at=known[end], step=step) for end, step in zip(ENDS, (1, -1), strict=True)])
+    moments = moments.sort_values(["at", "step"], kind="stable")  # ends before starts of the same second
+    at_once = moments.groupby("host")["step"].cumsum()
+    return int(at_once.max()) if len(at_once) else 0
+
+
+def _multiplicity(effects: pd.DataFrame) -> str:
+    n = int(effects["low"].notna().sum())
+    if n < 2:
+        return ""
+    return (
+        f"This page has {n} intervals of 95\N{NO-BREAK SPACE}%, on metrics that go together. About "
+        f"{n * (1 - LEVEL):.2g} of them are to be expected not to hold the true difference, by chance alone. The "
+        "column p (Holm) is corrected for the variants of one experiment on one metric; the intervals are not."
+    )

@@ -1,0 +1,64 @@
+"""Regions: the values of a quantity that agree with a claim, fixed before the run."""
+
+from dataclasses import dataclass
+from math import inf, isfinite, isnan
+
+
+@dataclass(frozen=True, kw_only=True)
+class Region:
+    """Values that agree with a claim: from `low` to `high`, either of which may be infinite.
+
+    A ratio is judged as it stands, with the interval taken back from logarithms: the order is the same. ValueError
+    for a region that is empty or holds everything, for a ratio that is not positive, for a number that is none.
+    """
+
+    low: float = -inf
+    high: float = inf
+    closed: bool = True
+    """Whether the ends belong to it."""
+    reference: float | None = None
+    """Value that means "no effect": 0, or 1 for a ratio, unless given (chance, for a level)."""
+    ratio: bool = False
+
+    def __post_init__(self) -> None:
+        if isnan(self.low) or isnan(self.high) or not isfinite(self.no_effect):
+            raise ValueError("a region has numbers for ends and a finite reference")
+        if self.low >= self.high:
+            raise ValueError(f"from {brief(self.low)} to {brief(self.high)} there is nothing")
+        if not (isfinite(self.low) or isfinite(self.high)):
+            raise ValueError("a region with neither end holds everything")
+        if self.ratio and (self.no_effect <= 0 or any(isfinite(end) and end <= 0 for end in (self.low, self.high))):
+            raise ValueError("the ends of a ratio are above zero")
+
+    @property
+    def no_effect(self) -> float:
+        """The reference."""
+        return self.reference if self.reference is not None else float(self.ratio)
+
+    @property
+    def text(self) -> str:
+        """The region in words: `at least 0.1`, `below 0`, `between −0.05 and 0.05`, `a ratio of at most 0.15`."""
+        if isfinite(self.low) and isfinite(self.high):
+            words = f"between {brief(self.low)} and {brief(self.high)}"
+        elif isfinite(self.low):
+            words = f"{'at least' if self.closed else 'above'} {brief(self.low)}"
+        else:
+            words = f"{'at most' if self.closed else 'below'} {brief(self.high)}"
+        return f"a ratio {'of ' if words.startswith('at') else ''}{words}" if self.ratio else words
+
+    def holds(self, low: float, high: float) -> bool:
+        """Whether all of an interval, or a point given twice, lies inside."""
+        if self.closed:
+            return self.low <= low and high <= self.high
+        return self.low < low and high < self.high
+
+    def meets(self, low: float, high: float) -> bool:
+        """Whether any of it does."""
+        if self.closed:
+            return low <= self.high and self.low <= high
+        return low < self.high and self.low < high
+
+
+def brief(value: float) -> str:
+    """A number in running text: three digits, a proper minus sign, no minus zero."""
+    return f"{value + 0.0:.3g}".replace("-", "−")

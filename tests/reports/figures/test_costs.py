@@ -1,0 +1,78 @@
+"""Cost against quality: the front by hand, names that do not touch."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from matplotlib.figure import Figure
+
+from reports.figures.costs import cost_figure, cost_points, front, plot_costs
+from reports.figures.theme import PAPER, styles, theme
+from tests.reports.figures.drawn import check_texts
+
+
+def points(**of: tuple[float, float]) -> pd.DataFrame:
+    return pd.DataFrame([{"variant": v, "cost": c, "value": q} for v, (c, q) in of.items()])
+
+
+def test_points_are_the_variants_with_both_unless_all_cost_alike() -> None:
+    nan = float("nan")
+    variants = pd.DataFrame(
+        {
+            "variant": ["base", "_x", "gone", "free"],
+            "training_flops": [10.0, 12.0, 11.0, nan],
+            "train_seconds": [5.0, 5.05, 5.0, nan],
+            "loss_mean": [0.1, 0.2, nan, 0.3],
+        }
+    )
+    found = cost_points(variants, "loss", "training_flops")
+    assert found.to_numpy().tolist() == [["base", 10.0, 0.1], ["_x", 12.0, 0.2]]
+    assert cost_points(variants, "loss", "train_seconds").empty
+    assert cost_points(variants.iloc[:1], "loss", "training_flops").empty
+
+
+def test_the_front_is_what_no_other_beats_on_both() -> None:
+    of = points(a=(1, 0.9), b=(2, 0.5), c=(2, 0.6), d=(3, 0.5), e=(4, 0.2), leak=(0.5, 0.01))
+    assert front(of, -1, without={"leak"}) == ["a", "b", "e"]
+    assert front(of, -1) == ["leak"]
+    assert front(of, +1, without={"leak"}) == ["a"]
+    assert front(points(a=(1, 2.0), b=(1, 2.0)), 1) == ["a", "b"]
+
+
+def test_points_have_the_looks_of_their_variants_and_the_front_is_a_line() -> None:
+    of = points(base=(1, 0.9), _x=(2, 0.5), leak=(1.5, 0.1))
+    chosen = styles(["_x", "leak"], "base")
+    with theme():
+        ax = Figure(figsize=(6, 4)).subplots()
+        unnamed = plot_costs(of, ax, metric="loss", styles=chosen, hollow={"leak"})
+    assert unnamed == []
+    line, base, x, leak = ax.lines[:4]
+    assert (list(np.atleast_1d(line.get_xdata())), line.get_drawstyle()) == ([1, 2], "steps-post")
+    assert (base.get_markerfacecolor(), x.get_markerfacecolor()) == (chosen["base"].colour, chosen["_x"].colour)
+    assert (leak.get_markerfacecolor(), leak.get_markeredgecolor()) == (PAPER, chosen["leak"].colour)
+    assert {text.get_text() for text in ax.texts} == {"base", "_x", "leak"}
+
+
+def test_twenty_names_do_not_touch_and_those_without_room_are_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = np.random.default_rng(3)
+    names = ["base", *(f"variant-{i}" for i in range(20))]
+    of = pd.DataFrame({"variant": names, "cost": rng.uniform(1e12, 2e12, 21), "value": rng.uniform(0.1, 1, 21)})
+    with theme():
+        figure, unnamed = cost_figure(
+            {"training_flops": of, "train_seconds": of.assign(cost=of["cost"] / 1e11)},
+            metric="loss",
+            styles=styles(names[1:], "base"),
+        )
+        texts = check_texts(figure, monkeypatch)
+    assert {name for name in names if name not in unnamed} <= set(texts)
+    assert "1.5 T" in texts
+    assert figure.axes[0].get_ylim() == figure.axes[1].get_ylim()
+
+
+def test_where_all_points_are_in_one_place_names_that_have_no_room_are_given() -> None:
+    names = ["base", *(f"variant-{i}" for i in range(60))]
+    of = pd.DataFrame({"variant": names, "cost": [*np.full(60, 1.0), 2.0], "value": [*np.full(60, 1.0), 2.0]})
+    with theme():
+        ax = Figure(figsize=(4, 3)).subplots()
+        unnamed = plot_costs(of, ax, metric="bleu", styles=styles(names[1:], "base"))
+    assert unnamed
+    assert len(unnamed) + len(ax.texts) == 61

@@ -1,0 +1,143 @@
+"""Whole figures: nothing overlaps, every variant is there."""
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from matplotlib.figure import Figure
+
+from reports.figures.layouts import effects_figure, lines_figure, value_label
+from reports.figures.theme import styles, theme
+from reports.statistics import paired_effect
+from tests.reports.figures.drawn import check_texts
+
+
+@pytest.fixture(autouse=True)
+def themed() -> Iterator[None]:
+    with theme():
+        yield
+
+
+def effects(variants: list[str], metrics: tuple[str, ...] = ("loss", "bleu", "accuracy")) -> Figure:
+    """A figure of effects with made-up numbers."""
+    rows: list[dict[str, Any]] = []
+    seeds: list[dict[str, Any]] = []
+    for m, metric in enumerate(metrics):
+        for i, variant in enumerate(variants):
+            differences = [(-1) ** m * 0.3 * i + 0.02 * seed - 0.02 for seed in range(3)]
+            rows.append({"metric": metric, "variant": variant, **vars(paired_effect([0.0] * 3, differences))})
+            seeds += [
+                {"metric": metric, "variant": variant, "seed": seed, "state": "completed", "difference": d}
+                for seed, d in enumerate(differences)
+            ]
+    return effects_figure(
+        pd.DataFrame(rows),
+        pd.DataFrame(seeds),
+        metrics=metrics,
+        base_values={"loss": 0.083, "bleu": 96.0},
+        order=variants,
+        notes={variants[0]: "2 of 3, 1 diverged"},
+        styles=styles(variants, "base"),
+    )
+
+
+def curves(variants: list[str], **options: Any) -> Figure:
+    """Learning curves with made-up numbers."""
+    rows = [
+        {"variant": v, "seed": seed, "state": "completed", "step": step, "value": 1.0 / step + 0.1 * i + 0.01 * seed}
+        for i, v in enumerate(variants)
+        for seed in range(3)
+        for step in (50, 100, 150)
+    ]
+    return lines_figure(
+        pd.DataFrame(rows),
+        x="step",
+        metric="loss",
+        order=variants,
+        base="base",
+        styles=styles(variants[1:], "base"),
+        x_label="Training step",
+        **{"references": {}, **options},
+    )
+
+
+@pytest.mark.parametrize(
+    "figure",
+    [
+        lambda: effects([f"variant-{i}" for i in range(20)]),
+        lambda: effects(["no-residual", "x" * 60, "_x", "a\nb"]),
+        lambda: effects(["no-positions"], ("loss",)),
+        lambda: effects(["a", "b"], ("loss", "bleu", "accuracy", "perplexity")),
+        lambda: effects(["w" * 60 for _ in range(1)], ("loss", "bleu", "accuracy")),
+        lambda: curves(["base", *(f"n_heads={i}" for i in range(20))], references={"chance": 2.0, "floor": 0.1}),
+        lambda: curves(["base", "no-positions", "x" * 60], references={"chance": 1.0}),
+        lambda: curves(["base", *("w" * 60 + str(i) for i in range(5))], mark=(60.0, "trained at 60")),
+        lambda: curves(["base", "a", "b", "c"], at_places=True),
+    ],
+)
+def test_no_two_texts_overlap_and_all_are_inside_the_figure(
+    figure: Callable[[], Figure], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    check_texts(figure(), monkeypatch)
+
+
+@pytest.mark.parametrize("n", [1, 3, 4, 9, 20])
+def test_every_variant_has_its_name_once(n: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    names = ["_x", "None", "$a$", "a<b & c", *(f"n_heads={i}" for i in range(20))][:n]
+    shown = check_texts(curves(["base", *names]), monkeypatch, least=5)
+    for name in names:
+        assert shown.count(name) == 1
+    assert ("base" in shown) == (n < 4)  # in small multiples it is in every panel, and the caption says so
+
+
+def test_few_variants_share_axes_and_many_are_small_multiples() -> None:
+    (together,) = curves(["base", "a", "b", "c"]).axes
+    assert len([line for line in together.lines if line.get_marker() != "None"]) == 4
+    (apart,) = curves(["base", *"abcdef"]).axes
+    assert not apart.lines
+    assert len(apart.collections[-1].get_paths()) == 12  # bands of two variants in each of six panels
+
+
+def test_a_legend_takes_the_place_of_names_at_ends_where_lines_end_early() -> None:
+    rows = [
+        {"variant": v, "seed": 0, "state": "completed", "step": step, "value": 1.0 / step}
+        for v, steps in (("base", (1, 2, 3)), ("a", (1, 2)))
+        for step in steps
+    ]
+    options: dict[str, Any] = {"x": "step", "metric": "loss", "x_label": "", "references": {}}
+    looks = styles(["a", "b"], "base")
+    (ax,) = lines_figure(pd.DataFrame(rows), order=["base", "a", "b"], base="base", styles=looks, **options).axes
+    legend = ax.get_legend()
+    assert legend is not None
+    assert [text.get_text() for text in legend.get_texts()] == ["base", "a"]
+
+
+@pytest.mark.parametrize(
+    ("mark_ends", "mark_diverged", "crosses"), [(False, False, 0), (True, False, 1), (False, True, 3)]
+)
+def test_diverged_runs_are_marked_as_asked(mark_ends: bool, mark_diverged: bool, crosses: int) -> None:
+    rows = [
+        {"variant": v, "seed": s, "state": "diverged" if s and v == "a" else "completed", "step": t, "value": 1.0 * t}
+        for v in ("base", "a")
+        for s in (0, 1)
+        for t in (1, 2, 3)
+    ]
+    options: dict[str, Any] = {"x": "step", "metric": "loss", "x_label": "", "references": {}}
+    figure = lines_figure(
+        pd.DataFrame(rows),
+        order=["base", "a"],
+        base="base",
+        styles=styles(["a"], "base"),
+        mark_ends=mark_ends,
+        mark_diverged=mark_diverged,
+        **options,
+    )
+    marked = [line for line in figure.axes[0].lines if line.get_marker() == "x"]
+    assert sum(np.size(line.get_xdata()) for line in marked) == crosses
+
+
+def test_axes_are_named_with_units() -> None:
+    assert value_label("loss") == "Loss (nats per token)"
+    assert value_label("gradient_norm") == "Gradient norm"

@@ -1,0 +1,184 @@
+"""Which figures an experiment gets, and what they are said to show."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+from matplotlib.figure import Figure
+
+from reports.experiment import Experiment
+from reports.figures.gallery import Gallery, Picture
+from reports.figures.layouts import lines_figure
+from reports.figures.pictures import MOST_STEPS, measured, pictures, thinned
+from reports.figures.theme import theme
+from reports.rows import read_study
+from reports.table import make_tables
+
+Maker = Callable[..., Any]
+
+
+def draw(study: Any, name: str, folder: Path) -> tuple[list[Picture], list[Picture]]:
+    found = Experiment(make_tables(read_study(study.write())), name)
+    with theme():
+        gallery = Gallery(folder)
+        return list(pictures(found, "01-e", gallery)), list(measured(found, "01-e", gallery))
+
+
+def test_extra_lengths_get_a_figure_with_the_length_trained_at(make: Maker, tmp_path: Path) -> None:
+    study = make(seeds=(0, 1, 2))
+    study.experiment("e", {"x": {"model.norm": "none"}}, headline=["accuracy"], chance={"accuracy": 0.25})
+    for variant in ("base", "x"):
+        for seed in study.seeds:
+            values = [("test", "accuracy", "", 0.99), ("test", "accuracy", "length=48", 0.7 + seed / 100)]
+            place = study.run("e", variant, seed, values)
+            run = place / "run.json"
+            run.write_text(run.read_text("utf-8").replace('"name": "german"', '"name": "order", "length": 32'), "utf-8")
+    shown, _ = draw(study, "e", tmp_path / "figures")
+    assert [picture.title for picture in shown] == ["What each change does", "Accuracy by length"]
+    assert "trained at 32" in shown[1].svg
+    assert "chance" in shown[1].svg
+    assert {path.name for path in (tmp_path / "figures").iterdir()} == {
+        f"01-e-{name}.{kind}" for name in ("effects", "accuracy-by-length") for kind in ("png", "svg")
+    }
+
+
+def test_points_on_a_handful_of_items_are_left_out(
+    make: Maker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    study = make(seeds=(0, 1, 2))
+    study.experiment("e", {"x": {"model.norm": "none"}}, headline=["accuracy"])
+    for variant in ("base", "x"):
+        for seed in study.seeds:
+            shares = [("test", "accuracy", f"distance={d}", 0.5 + d / 100) for d in (1, 2, 3)]
+            counts = [("test", "items", f"distance={d}", n) for d, n in ((1, 10), (2, 9), (3, 400))]
+            study.run("e", variant, seed, [("test", "accuracy", "", 0.6), *shares, *counts])
+    drawn: list[Any] = []
+
+    def remember(data: Any, **options: Any) -> Figure:
+        drawn.append(sorted(set(data["at"])))
+        return lines_figure(data, **options)
+
+    monkeypatch.setattr("reports.figures.pictures.lines_figure", remember)
+    shown, _ = draw(study, "e", tmp_path / "figures")
+    assert drawn[0] == [1, 3]
+    assert "fewer than 10 test items are left out" in shown[1].caption
+
+
+def test_measurements_are_apart_from_results(make: Maker, tmp_path: Path) -> None:
+    study = make(seeds=(0,))
+    study.experiment("e", {"x": {"model.residual": "none"}}, headline=[])
+    for variant in ("base", "x"):
+        layers = [("probe", "gradient_norm", f"layer={k}", 10.0 ** (-k)) for k in range(1, 5)]
+        study.run("e", variant, 0, layers, cost={"tokens_per_second": None})
+    shown, probes = draw(study, "e", tmp_path)
+    assert shown == []
+    assert [picture.title for picture in probes] == ["Gradient norm by layer"]
+    assert "One seed each: no bands." in probes[0].caption
+
+
+def test_curves_need_two_steps_and_say_where_runs_diverged(make: Maker, tmp_path: Path) -> None:
+    study = make(seeds=(0, 1))
+    study.experiment("e", {"x": {"model.norm": "none"}}, headline=["loss", "accuracy"])
+    for variant in ("base", "x"):
+        curve = [(10, "loss", 0.9), (20, "loss", 0.5), (20, "accuracy", 1.0)]
+        study.run("e", variant, 0, [("test", "loss", "", 0.5), ("test", "accuracy", "", 1.0)], curve=curve)
+    curve = [(10, "loss", 0.9), (20, "loss", float("nan"))]
+    study.run("e", "x", 1, [("test", "loss", "", 2.77)], status="diverged", curve=curve)
+    shown, _ = draw(study, "e", tmp_path)
+    assert [picture.title for picture in shown] == ["What each change does", "Loss while training"]
+    assert "a run diverged here" in shown[1].caption
+    assert "Validation set." in shown[1].caption
+
+
+def test_every_picture_says_what_it_is_and_the_effects_come_first(quick: Path, tmp_path: Path) -> None:
+    found = Experiment(make_tables(read_study(quick)), "german")
+    with theme():
+        shown = list(pictures(found, "01-german", Gallery(tmp_path)))
+    assert [picture.kind for picture in shown] == ["effects", "distance", "curve", "curve"]
+    assert "Difference of 8 variants to base in Loss, BLEU and Long-range accuracy" in shown[0].alt
+    assert "Loss is higher for " in shown[0].alt
+    assert shown[1].alt.startswith("Accuracy by distance: 9 lines from 1 to 17; at the end lstm is lowest (0.")
+    assert all(picture.alt.endswith(".") and f'aria-label="{picture.alt}"' in picture.svg for picture in shown)
+
+
+def test_units_levels_and_marks_of_the_plan_are_drawn(make: Maker, tmp_path: Path) -> None:
+    study = make(seeds=(0, 1, 2))
+    plan = {
+        "marks": {"x": ["leaks_future"], "y": ["other"]},
+        "units": {"distance": "words"},
+        "references": {"accuracy": {"ceiling": 0.9}},
+    }
+    study.experiment("e", {"x": {"model.decoder_mask": "none"}, "y": {}}, headline=["accuracy"], **plan)
+    for variant in ("base", "x", "y"):
+        for seed in study.seeds:
+            at = [("test", "accuracy", f"distance={d}", 0.6 + seed / 50) for d in (1, 2, 3)]
+            study.run("e", variant, seed, [("test", "accuracy", "", 0.7 + seed / 50), *at])
+    shown, _ = draw(study, "e", tmp_path)
+    effects, distances = shown[0], shown[1]
+    assert effects.svg.count(">sees the future<") == 1
+    assert "Ring: the variant sees the tokens" in effects.caption
+    assert ">Distance (words between the two ends)<" in distances.svg
+    assert ">ceiling<" in distances.svg
+    assert ">chance<" in distances.svg
+    assert "x sees the tokens that are to be predicted." in distances.caption
+
+
+def test_costs_are_drawn_where_they_differ(make: Maker, tmp_path: Path) -> None:
+    study = make(seeds=(0, 1))
+    study.experiment("e", {"x": {"model.d_ff": 8}}, headline=["loss"])
+    for variant, flops in (("base", 2e12), ("x", 1e12)):
+        for seed in study.seeds:
+            study.run("e", variant, seed, [("test", "loss", "", 0.5 + seed / 50)], cost={"training_flops": flops})
+    shown, _ = draw(study, "e", tmp_path)
+    assert [(picture.title, picture.kind) for picture in shown[1:]] == [("Loss against cost", "cost")]
+    assert shown[1].alt == "Loss of 2 variants against training FLOPs."
+    assert ">Training FLOPs<" in shown[1].svg
+    assert ">Seconds of training<" not in shown[1].svg  # all took the same
+
+
+def test_time_and_memory_by_length_are_fitted_and_other_measurements_are_not(make: Maker, tmp_path: Path) -> None:
+    study = make(seeds=(0, 1, 2))
+    study.experiment("e", {"_x": {"model.attention": "linear"}}, headline=[])
+    for variant, exponent in (("base", 2), ("_x", 1)):
+        for seed in study.seeds:
+            seconds = [
+                ("timing", "seconds", f"length={n}", 1e-6 * n ** (exponent + seed / 100)) for n in (64, 128, 256)
+            ]
+            other = [("timing", "gradient_norm", f"length={n}", 1.0 + seed) for n in (64, 128)]
+            study.run("e", variant, seed, [*seconds, *other])
+    _, probes = draw(study, "e", tmp_path)
+    assert [(p.title, p.kind) for p in probes] == [
+        ("Gradient norm by length", "measured"),
+        ("Seconds by length", "growth"),
+    ]
+    assert "_x: length^1.01 (0.99 to 1.03)" in probes[1].svg
+
+
+def test_long_curves_are_thinned_and_keep_their_ends_and_those_of_diverged_runs() -> None:
+    steps = range(1, 1002)
+    curves = pd.DataFrame(
+        {"variant": v, "seed": 0, "state": state, "step": step, "value": 1.0 if step <= last else float("nan")}
+        for v, state, last in (("base", "completed", 1001), ("x", "diverged", 456))
+        for step in steps
+    )
+    found = thinned(curves)
+    kept = sorted(set(found["step"]))
+    assert (kept[0], kept[-1]) == (1, 1001)
+    assert len(kept) in (MOST_STEPS, MOST_STEPS + 1)
+    of_x = found[(found["variant"] == "x") & found["value"].notna()]
+    assert of_x["step"].max() == 456
+    few = curves[curves["step"] <= MOST_STEPS]
+    assert thinned(few) is few
+
+
+def test_the_parts_of_intervals_are_explained_where_items_have_one(quick: Path, tmp_path: Path) -> None:
+    tables = make_tables(read_study(quick))
+    said = []
+    for variance in (0.0, 0.01):
+        known = replace(tables, effects=tables.effects.assign(item_variance=variance))
+        with theme():
+            said.append(next(pictures(Experiment(known, "german"), "e", Gallery(tmp_path))).caption)
+    assert ["The thick part" in caption for caption in said] == [False, True]

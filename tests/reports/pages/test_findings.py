@@ -1,0 +1,65 @@
+"""The sentences of an experiment, and which experiment speaks for a study."""
+
+from collections.abc import Callable
+from typing import Any
+
+from reports.experiment import Experiment
+from reports.pages.findings import findings, lead
+from reports.rows import read_study
+from reports.table import make_tables
+
+Maker = Callable[..., Any]
+
+
+def experiments(study: Any) -> list[Experiment]:
+    tables = make_tables(read_study(study.write()))
+    return [Experiment(tables, name) for name in study.plan["experiments"]]
+
+
+def test_the_experiment_with_most_metrics_speaks_for_the_study(make: Maker) -> None:
+    study = make(seeds=(0, 1))
+    metrics = {"none": [], "one": ["loss"], "two": ["loss", "bleu"], "also two": ["loss", "bleu"]}
+    for name, headline in metrics.items():
+        study.experiment(name, {"x": {"model.norm": "none"}}, headline=headline)
+        for variant in ("base", "x"):
+            for seed in study.seeds:
+                study.run(name, variant, seed, [("test", metric, "", 1.0 + seed) for metric in headline])
+    found = experiments(study)
+    leading = lead(found)
+    assert leading is not None
+    assert leading.name == "two"
+    assert lead(found[:1]) is None
+    assert findings(found[0]) is None
+
+
+def test_a_lower_loss_with_the_future_in_sight_or_after_divergence_is_no_gain(make: Maker) -> None:
+    study = make(seeds=(0, 1))
+    changes = {v: {"model.decoder_mask": v} for v in ("seer", "wreck", "plain")}
+    study.experiment("e", changes, headline=["loss"], marks={"seer": ["leaks_future"]})
+    for seed in study.seeds:
+        for variant, loss in {"base": 5.0, "seer": 0.1, "plain": 5.5}.items():
+            study.run("e", variant, seed, [("test", "loss", "", loss + seed / 8)])
+        study.run("e", "wreck", seed, [("test", "loss", "", 3.0)], status="diverged", reason="not finite")
+    (found,) = experiments(study)
+    sentences = findings(found)
+    assert sentences is not None
+    assert sentences.headline.startswith("plain raises loss most")
+    assert sorted(sentences.caveats) == [
+        "seer sees the words that it is to say: its better loss is no gain.",
+        "wreck diverged, and has a value fixed for that: its better loss is no gain.",
+    ]
+
+
+def test_a_base_that_diverged_is_said(make: Maker) -> None:
+    study = make(seeds=(0, 1))
+    study.experiment("e", {"x": {"model.norm": "none"}}, headline=["loss"])
+    for seed in study.seeds:
+        status = {"status": "diverged", "reason": "not finite"} if seed else {}
+        study.run("e", "base", seed, [("test", "loss", "", 4.0 + seed)], **status)
+        study.run("e", "x", seed, [("test", "loss", "", 1.0)])
+    (found,) = experiments(study)
+    sentences = findings(found)
+    assert sentences is not None
+    assert sentences.caveats == (
+        "Runs of the base, base, diverged: differences from it are from values fixed for that.",
+    )
