@@ -18,7 +18,7 @@ from rich.console import Console
 from rich.table import Table
 
 from ablations.find import SINGLE
-from ablations.pace import shard_of, sweep_lock
+from ablations.pace import shard_of, shards_at_work, sweep_lock
 from ablations.progress import LOCK, PROGRESS, is_held
 from reports.rows import COUNTED, NOT_RUNS, Plan, RowsError, read_plan, read_run, status
 
@@ -70,7 +70,7 @@ def clean(root: Path, kinds: Collection[str] = ()) -> Found:
 def _busy(root: Path, plan: Plan) -> set[Path]:
     """Run folders to stay away from: those that are running, and while a sweep is at work all that have not ended."""
     planned = {root / run["folder"] for run in plan["runs"]}
-    sweeping = any(is_held(path) for path in root.glob(".lock-*-*"))
+    sweeping = bool(shards_at_work(root))
     waiting = {folder for folder in planned if sweeping and not _ended(folder)}
     return waiting | {folder for folder in (*planned, *_foreign(root, plan)) if is_held(folder / LOCK)}
 
@@ -111,7 +111,7 @@ def _of_study(root: Path) -> Iterator[Item]:
         yield Item("report", report, _size(report), None)
     sweeps = [*root.glob(".lock-*-*"), *root.glob("sweep-*-*.json")]
     stale = [path for path in sweeps if not is_held(sweep_lock(root, shard_of(path)))]
-    if not any(is_held(path) for path in root.glob(".lock-*-*")):
+    if not shards_at_work(root):
         stale += root.glob(".cluster-*")
     yield from (Item("leftovers", path, _size(path), None) for path in sorted([*stale, *_temporary(root)]))
 

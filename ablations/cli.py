@@ -283,10 +283,13 @@ def clean(options: argparse.Namespace) -> int:
 
 def report(options: argparse.Namespace) -> int:
     """`ablations report`"""
+    import gc
+
     from reports.rows import RowsError
 
     if options.watch and options.other is not None:
         raise RowsError("--watch: follows one study; leave out OTHER, or --watch")
+    gc.set_threshold(100_000, 20, 50)  # what a report makes stays to its end: looking for garbage takes a tenth of it
     folder = _study_folder(options)
     if options.watch:
         return _watch(folder, show=options.open)
@@ -306,14 +309,11 @@ def report(options: argparse.Namespace) -> int:
 
 def _watch(folder: Path, *, show: bool) -> int:
     """Report a study until its sweep has ended; Ctrl-C leaves a last report."""
-    from ablations.progress import is_held
+    from ablations.pace import shards_at_work
     from reports.pages.watch import watch
 
-    def busy() -> bool:
-        return any(is_held(path) for path in folder.glob(".lock-*-*"))
-
     try:
-        print(watch(folder, busy=busy, shown=_open if show else lambda page: None))
+        print(watch(folder, busy=lambda: bool(shards_at_work(folder)), shown=_open if show else lambda page: None))
     except KeyboardInterrupt:
         return 130
     return 0
@@ -322,7 +322,7 @@ def _watch(folder: Path, *, show: bool) -> int:
 def _open(page: Path) -> None:
     import webbrowser
 
-    webbrowser.open(page.resolve().as_uri())
+    webbrowser.open(page.absolute().as_uri())  # links lead from where it is, and not from where a link leads
 
 
 def translate(options: argparse.Namespace) -> int:

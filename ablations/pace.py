@@ -114,11 +114,15 @@ def write_sweep(root: Path, shard: Shard, workers: int, costs: Mapping[str, floa
     return sweep
 
 
+def shards_at_work(root: Path) -> list[Shard]:
+    """The shards whose drivers are at work in a study's folder; a whole sweep is 1 of 1."""
+    return sorted(shard_of(path) for path in root.glob(".lock-*-*") if is_held(path))
+
+
 def read_sweeps(root: Path) -> list[Sweep]:
     """The sweeps that are at work in a study's folder. One that has just begun and has written nothing is left out."""
-    shards = sorted(shard_of(path) for path in root.glob(".lock-*-*"))
-    files = [sweep_file(root, shard) for shard in shards if is_held(sweep_lock(root, shard))]
-    return [sweep for path in files if (sweep := _read(path)) is not None]
+    found = (_read(sweep_file(root, shard)) for shard in shards_at_work(root))
+    return [sweep for sweep in found if sweep is not None]
 
 
 def shard_of(path: Path) -> Shard:

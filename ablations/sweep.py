@@ -18,9 +18,8 @@ from ablations.checks import with_data
 from ablations.devices import cores_available, parse_devices, visible_gpus
 from ablations.live import shown
 from ablations.local import Local
-from ablations.pace import Shard, shard_of, sweep_file, sweep_lock, write_sweep
+from ablations.pace import Shard, shards_at_work, sweep_file, sweep_lock, write_sweep
 from ablations.plan import write_plan
-from ablations.progress import is_held
 from ablations.results import current_commit
 from ablations.runner import Executor, Outcome, run_all
 from ablations.study import Run, Study
@@ -175,8 +174,7 @@ def _sole_sweep(root: Path, shard: Shard) -> Iterator[None]:
     except (FileExistsError, NotADirectoryError, PermissionError) as error:
         raise ConfigError(f"--output: {error.filename}: {error.strerror}") from error
     try:
-        others = [path for path in root.glob(".lock-*-*") if shard_of(path)[1] != shard[1]]
-        if any(is_held(path) for path in others):
+        if any(number != shard[1] for _, number in shards_at_work(root)):
             raise ConfigError(BUSY.format(root))
         yield
     finally:

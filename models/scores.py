@@ -20,13 +20,12 @@ SCORES: dict[str, Callable[[], Metric]] = {
 }
 """Scores by name, 0 to 100: BLEU with 13a tokens, as they are and in lower case, and chrF (Popović 2015)."""
 
+BLEU_COUNTS = (
+    *("hypothesis_tokens", "reference_tokens"),
+    *(f"{kind}_{n}" for kind in ("correct", "total") for n in range(1, MAX_NGRAM_ORDER + 1)),
+)
 COLUMNS = {
-    "bleu": (
-        "bleu_hypothesis_tokens",
-        "bleu_reference_tokens",
-        *(f"bleu_correct_{n}" for n in range(1, MAX_NGRAM_ORDER + 1)),
-        *(f"bleu_total_{n}" for n in range(1, MAX_NGRAM_ORDER + 1)),
-    ),
+    **{name: tuple(f"{name}_{count}" for count in BLEU_COUNTS) for name in ("bleu", "bleu-lower")},
     "chrf": tuple(
         f"chrf_{side}_{n}" for n in range(1, CHRF.CHAR_ORDER + 1) for side in ("hypothesis", "reference", "correct")
     ),

@@ -64,7 +64,7 @@ def translation_scores(translations: Sequence[Translation]) -> dict[str, Score]:
 
 
 def translation_rows(translations: Sequence[Translation]) -> list[dict[str, Any]]:
-    """A row for each sentence: the sentence, and the counts that cased BLEU and chrF are made from (scores.COLUMNS)."""
+    """A row for each sentence: the sentence, and the counts that each score is made from (scores.COLUMNS)."""
     references, hypotheses = [t.reference for t in translations], [t.hypothesis for t in translations]
     rows = [asdict(translation) for translation in translations]
     for name in COLUMNS:

@@ -1,20 +1,18 @@
 """Verdicts of a study on the claims of the register that its plan puts to the test."""
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
-import numpy as np
 import pandas as pd
 
 from reports import estimates
-from reports.items import Resampled
+from reports.items import Resampled, constant, drawn_variance
 from reports.metrics import LONG_RANGE
 from reports.register import Claim, Condition, RegisterError, read_register
-from reports.resampling import item_variance
 from reports.rows import COUNTED, STATES, RunRow
 from reports.statistics import LEVEL
-from reports.table import SPLITS, Tables, describe_changes, describe_value
+from reports.table import SPLITS, Tables, describe_changes, describe_value, flat
 from reports.verdicts import Counts, Estimate, Judged, Verdict, conclude, judged, look_level
 
 __all__ = ["Claim", "RegisterError", "read_register", "verdicts"]
@@ -57,7 +55,8 @@ class Trial:
     def variant(self, changes: Mapping[str, Any]) -> str | None:
         """The variant that has exactly these changes; the base for none."""
         others = (variant for variant in self.plan["variants"] if variant != self.plan["base"])
-        found = next((variant for variant in others if self.plan["changes"].get(variant) == changes), None)
+        wanted = dict(flat(changes))
+        found = next((v for v in others if dict(flat(self.plan["changes"].get(v, {}))) == wanted), None)
         return found if changes else self.plan["base"]
 
 
@@ -129,7 +128,7 @@ def _values(trial: Trial, variant: str, condition: Condition) -> BySeed:
     frame = trial.tables.reported if condition.metric == LONG_RANGE else trial.tables.values
     main = (frame["coordinate"] == "") & frame["value"].notna()
     rows = frame[main & (frame["variant"] == variant) & (frame["metric"] == condition.metric)]
-    fixed = rows[(rows["state"] == "diverged") & rows["split"].isin(SPLITS)]
+    fixed = rows[(rows["state"] == "diverged") & (rows["split"] == "test") & (condition.split in SPLITS)]
     return {**_by_seed(fixed), **_by_seed(rows[rows["split"] == condition.split])}
 
 
@@ -175,7 +174,7 @@ def _ratio(known: Known) -> Estimate:
 
 
 def _level(known: Known) -> Estimate:
-    return estimates.mean_level(known.variant, level=known.level)
+    return estimates.mean_level(known.variant, item_variance=known.item_variance, level=known.level)
 
 
 def _excess(known: Known) -> Estimate | None:
@@ -197,49 +196,43 @@ COMPARE: dict[str, Callable[[Known], Estimate | None]] = {
 
 
 def _item_variance(trial: Trial, condition: Condition, sides: Sequence[str], seeds: Sequence[int]) -> float | None:
-    """What drawing other test items would change, where all runs were tested on the same ones and these are known.
-
-    The table of effects has it for differences from the base.
-    """
-    if condition.split != "test" or condition.compare not in PAIRED:
+    """What drawing other test items would change; None where it is not known, and for what is not of the test set."""
+    if condition.split != "test":
         return None
-    if condition.compare == "difference" and not condition.against:
-        effects = trial.tables.effects
-        rows = effects[(effects["metric"] == condition.metric) & (effects["variant"] == sides[-1])]
-        return next((float(known) for known in rows["item_variance"] if known == known), None)
-    drawn = [_drawn(trial, condition.metric, side, seeds) for side in sides]
-    if (
-        any(len(side) < len(seeds) for side in drawn)
-        or len({one.items for side in drawn for one in side} - {None}) != 1
-    ):
-        return None
-    base, variant = (np.stack([one.values for one in side]) for side in drawn)
-    if condition.compare == "ratio":
-        base, variant = (estimates.floored_logs(side, condition.floor or 0) for side in (base, variant))
-    return item_variance(base, variant)
+    sets = [[_drawn(trial, condition, side, seed) for seed in seeds] for side in sides]
+    return drawn_variance(sets[0] if len(sets) > 1 else [constant(0.0)] * len(seeds), sets[-1])
 
 
-def _drawn(trial: Trial, metric: str, side: str, seeds: Sequence[int]) -> list[Resampled]:
-    """A metric of one variant over draws of the test items, for those of the seeds whose items are known."""
-    found = [trial.tables.items.get((trial.experiment, side, seed), {}).get(metric) for seed in seeds]
-    return [one for one in found if one is not None]
+def _drawn(trial: Trial, condition: Condition, side: str, seed: int) -> Resampled | None:
+    """The metric of one run over draws of the test items, or its logarithm where that is compared."""
+    found = trial.tables.items.get((trial.experiment, side, seed), {}).get(condition.metric)
+    if found is None or condition.floor is None:
+        return found
+    return replace(found, values=estimates.floored_logs(found.values, condition.floor))
 
 
 def _counts(trial: Trial, sides: Sequence[str], seeds: Sequence[int]) -> Counts:
-    """Of the seeds that are planned: how many have a value on every side, and what became of the others."""
+    """Of the seeds that are planned: how many have a value on every side, and what became of the others, each once."""
     states: dict[int, set[str]] = {}
     for row in trial.of(sides):
         states.setdefault(row.seed, set()).add(row.state)
     diverged = sum("diverged" in states[seed] for seed in seeds)
-    lost = [of_seed for seed, of_seed in states.items() if seed not in seeds]
-    others = {state: sum(state in of_seed for of_seed in lost) for state in STATES if state not in COUNTED}
+    lost = [_fate(of_seed) for seed, of_seed in states.items() if seed not in seeds]
     return Counts(
         planned=len(states),
         counted=len(seeds),
         completed=len(seeds) - diverged,
         diverged=diverged,
-        others=tuple(f"{n} {state}" for state, n in others.items() if n),
+        others=tuple(f"{lost.count(fate)} {fate}" for fate in (*STATES, NO_VALUE) if fate in lost),
     )
+
+
+NO_VALUE = "without a value"
+
+
+def _fate(states: Collection[str]) -> str:
+    """What became of a seed that has not a value on every side."""
+    return next((state for state in STATES if state in states and state not in COUNTED), NO_VALUE)
 
 
 def _held_equal(trial: Trial, sides: Sequence[str]) -> str:

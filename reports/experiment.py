@@ -28,7 +28,7 @@ class Experiment:
         """Metrics that get a figure of effects: accuracy at long distances stands for accuracy where it is there."""
         self.base = self.plan["base"]
         self.order = self._order()
-        self.styles = styles(_all_variants(plans), self.base)
+        self.styles = styles(_all_variants(plans), self.base, [plan["variants"] for plan in plans.values()])
         self.runs = [row for row in tables.study.runs if row.experiment == name]
         self.leaking = frozenset(v for v, marks in self.plan.get("marks", {}).items() if LEAKS_FUTURE in marks)
         """Variants that see the words they are to say: given the true words, they look better than they are."""

@@ -6,6 +6,8 @@
 Row n is the same item in every run of a task, so that the same draw of items serves all runs of an experiment.
 """
 
+import gzip
+import io
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -17,23 +19,31 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from reports.metrics import LONG_RANGE
-from reports.resampling import RESAMPLES, SCORES, resample_counts
+from reports.resampling import RESAMPLES, SCORES, item_variance, resample_counts
 from reports.rows import RowsError
 
 SENTENCES, PAIRS = "outputs/translations.csv.gz", "outputs/contrasts.csv.gz"
 
-COUNTS = (
-    *("bleu_hypothesis_tokens", "bleu_reference_tokens"),
-    *(f"bleu_{kind}_{n}" for kind in ("correct", "total") for n in range(1, 5)),
-    *(f"chrf_{side}_{n}" for n in range(1, 7) for side in ("hypothesis", "reference", "correct")),
+BLEU = (
+    *("hypothesis_tokens", "reference_tokens"),
+    *(f"{kind}_{n}" for kind in ("correct", "total") for n in range(1, 5)),
 )
-"""What BLEU and chrF count in each sentence; as models.scores.COLUMNS has it."""
+CHRF = tuple(f"{side}_{n}" for n in range(1, 7) for side in ("hypothesis", "reference", "correct"))
+COUNTS = {
+    "bleu": tuple(f"bleu_{count}" for count in BLEU),
+    "bleu-lower": tuple(f"bleu-lower_{count}" for count in BLEU),
+    "chrf": tuple(f"chrf_{count}" for count in CHRF),
+}
+"""What a score counts in each sentence; as models.scores.COLUMNS has it."""
 
 TIE = 1e-4
 """Nats by which the right side must be likelier; as models.contrasts has it."""
 
 SEED = 2017
 """Of the draws of items: the same rows always give the same intervals."""
+
+LEAST = 5
+"""Fewest items whose draws say anything: the interval of one alone would have no width."""
 
 AGREES = 1e-6
 """How far a score made from the items may be from the reported one, in parts of it."""
@@ -58,10 +68,15 @@ class Counted:
         scores = zip(self.statistics.items(), parts, strict=True)
         return {metric: SCORES[score](part) for (metric, (score, _)), part in scores}
 
+    @property
+    def size(self) -> int:
+        """M."""
+        (_, found), *_ = self.statistics.values()
+        return len(found)
+
     def draws(self) -> Floats:
         """How often each of B draws of as many items with replacement has each item (B, M); the same for all runs."""
-        (_, found), *_ = self.statistics.values()
-        return _draws(len(found))
+        return _draws(self.size)
 
 
 @dataclass(frozen=True)
@@ -80,15 +95,25 @@ def translations(run_folder: Path) -> pd.DataFrame | None:
 
 
 def contrasts(run_folder: Path) -> pd.DataFrame | None:
-    """Contrastive pairs of the test in their order, with distance, category and `won` (bool); None without any."""
-    table = _main_set(run_folder / PAIRS, text=("category",), numbers=("distance", "right", "wrong"))
-    return None if table is None else table.assign(won=table["right"] - table["wrong"] > TIE)
+    """Contrastive pairs of the test in their order, with distance, category and `won` (bool); None without any.
+
+    And with `won_per_token` where the tokens of both sides are known.
+    """
+    numbers, tokens = ("distance", "right", "wrong"), ("right_tokens", "wrong_tokens")
+    table = _main_set(run_folder / PAIRS, text=("category",), numbers=numbers, optional=tokens)
+    if table is None:
+        return None
+    table = table.assign(won=table["right"] - table["wrong"] > TIE)
+    if not {*tokens} <= {*table.columns}:
+        return table
+    ahead = table["right"] / table["right_tokens"] - table["wrong"] / table["wrong_tokens"]
+    return table.assign(won_per_token=ahead > TIE / table["right_tokens"])
 
 
 def counted(run_folder: Path, far: Sequence[float]) -> list[Counted]:
-    """What the metrics of a run count in each test item: of its sentences, of its pairs; [] where it has left none.
+    """What the metrics of a run count in each test item: of its sentences, of its pairs, of those at long distances.
 
-    `far` are the distances that accuracy at long distances is about. Raises RowsError for a file that cannot be read.
+    `far` are these distances. [] where it has left no items. Raises RowsError for a file that cannot be read.
     """
     return [*_of_sentences(run_folder), *_of_pairs(run_folder, far)]
 
@@ -96,14 +121,14 @@ def counted(run_folder: Path, far: Sequence[float]) -> list[Counted]:
 def resampled_by_metric(run_folder: Path, far: Sequence[float], reported: Mapping[str, float]) -> dict[str, Resampled]:
     """The metrics of a run over draws of its test items, by metric.
 
-    Without those whose items do not give the value `reported`. Raises RowsError for a file that cannot be read.
+    Without those whose items do not give the value `reported` or are fewer than LEAST. Raises RowsError for a file that
+    cannot be read.
     """
     found = {}
-    for of_set in counted(run_folder, far):
+    for of_set in (known for known in counted(run_folder, far) if known.size >= LEAST):
         draws = of_set.draws()
         everything, drawn = of_set.values(np.ones((1, draws.shape[1]))), of_set.values(draws)
         for metric, values in drawn.items():
-            # a draw may have no pair at a long distance
             if _agree(float(everything[metric][0]), reported.get(metric)) and np.isfinite(values).all():
                 found[metric] = Resampled(of_set.items, values)
     return found
@@ -118,50 +143,80 @@ def constant(value: float) -> Resampled:
     return Resampled(None, np.full(RESAMPLES, value))
 
 
+def drawn_variance(base: Sequence[Resampled | None], variant: Sequence[Resampled | None]) -> float | None:
+    """Variance of the mean over seeds of variant - base when other items are drawn, both in the same order of seeds.
+
+    None unless all runs were tested on the same items and these are known.
+    """
+    known = [one for one in (*base, *variant) if one is not None]
+    sets = {one.items for one in known} - {None}
+    if len(sets) != 1 or len(known) < len(base) + len(variant):
+        return None
+    values = np.stack([one.values for one in known])
+    return item_variance(values[: len(base)], values[len(base) :])
+
+
 def _of_sentences(run_folder: Path) -> Iterator[Counted]:
-    of_score = {score: [name for name in COUNTS if name.startswith(f"{score}_")] for score in ("bleu", "chrf")}
-    table = _main_set(run_folder / SENTENCES, numbers=("nats", "tokens", *COUNTS))
+    counts = [name for names in COUNTS.values() for name in names]
+    table = _main_set(run_folder / SENTENCES, numbers=("nats", "tokens"), optional=counts)
     if table is not None:
-        references = [name for name in COUNTS if "reference" in name]
+        nats = _columns(table, ["nats", "tokens"])
+        known = {score: names for score, names in COUNTS.items() if set(names) <= set(table.columns)}
+        references = [name for name in table.columns if "reference" in name] or ["tokens"]
         yield Counted(
             items=zlib.crc32(_columns(table, references).tobytes()),
             statistics={
-                "loss": ("ratio", _columns(table, ["nats", "tokens"])),
-                **{score: (score, _columns(table, names)) for score, names in of_score.items()},
+                "loss": ("ratio", nats),
+                "perplexity": ("exponential", nats),
+                **{score: (score.removesuffix("-lower"), _columns(table, names)) for score, names in known.items()},
             },
         )
 
 
 def _of_pairs(run_folder: Path, far: Sequence[float]) -> Iterator[Counted]:
+    """Those at long distances are a set of their own: a draw of all pairs might have none of them."""
     table = contrasts(run_folder)
     if table is not None:
         distance = table["distance"].to_numpy(float)
-        won = np.stack([table["won"].to_numpy(float), np.ones(len(table))], axis=1)
-        at_far = {LONG_RANGE: ("ratio", won * np.isin(distance, far)[:, None])} if far else {}
-        yield Counted(
-            items=zlib.crc32("\0".join(table["category"]).encode(), zlib.crc32(distance.tobytes())),
-            statistics={"accuracy": ("ratio", won), **at_far},
-        )
+        items = zlib.crc32("\0".join(table["category"]).encode(), zlib.crc32(distance.tobytes()))
+        metrics = {"accuracy": "won", "accuracy-per-token": "won_per_token"}
+        shares = {metric: _share(table[name]) for metric, name in metrics.items() if name in table.columns}
+        yield Counted(items=items, statistics={metric: ("ratio", share) for metric, share in shares.items()})
+        if (at_far := np.isin(distance, far)).any():
+            yield Counted(items=items, statistics={LONG_RANGE: ("ratio", shares["accuracy"][at_far])})
+
+
+def _share(won: "pd.Series[bool]") -> Floats:
+    return np.stack([won.to_numpy(float), np.ones(len(won))], axis=1)
 
 
 def _columns(table: pd.DataFrame, names: Sequence[str]) -> Floats:
     return np.stack([table[name].to_numpy(float) for name in names], axis=1)
 
 
-def _main_set(path: Path, *, text: Sequence[str] = (), numbers: Sequence[str] = ()) -> pd.DataFrame | None:
+def _main_set(
+    path: Path, *, text: Sequence[str] = (), numbers: Sequence[str] = (), optional: Sequence[str] = ()
+) -> pd.DataFrame | None:
     """These columns of the main set of a table of items; None where it is not there or is empty. Raises RowsError."""
     if not path.is_file():
         return None
+    wanted = ["set", *text, *numbers]
     try:
         table = pd.read_csv(
-            path,
-            keep_default_na=False,
-            na_values={name: [""] for name in numbers},  # where a number is none; a word may be "NA"
-            dtype={**dict.fromkeys(["set", *text], object), **dict.fromkeys(numbers, float)},
-            usecols=["set", *text, *numbers],
+            io.BytesIO(gzip.decompress(path.read_bytes())),  # faster than by its path
+            na_filter=False,  # a word may be "NA"
+            low_memory=False,
+            dtype=dict.fromkeys(["set", *text], object),
+            usecols={*wanted, *optional}.__contains__,
         )
+        # where a number is none, all of its column are texts
+        for name in (str(name) for name, kind in table.dtypes.items() if kind.kind not in "if"):
+            if name not in ("set", *text):
+                table[name] = table[name].replace("", "nan").astype(float)
     except (OSError, EOFError, ValueError, zlib.error) as error:
         raise RowsError(f"{path}: cannot be read: {error}") from error
+    if absent := [name for name in wanted if name not in table.columns]:
+        raise RowsError(f"{path}: cannot be read: without the columns {', '.join(absent)}")
     extra = table["set"] != ""
     table = table[~extra] if extra.any() else table
     return table if len(table) else None

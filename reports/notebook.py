@@ -9,7 +9,7 @@ import pandas as pd
 from reports import table
 from reports.metrics import LONG_RANGE
 from reports.rows import ExperimentPlan, Plan, RowsError, RunRow, StudyRows, read_plan, read_study
-from reports.table import COSTS, VALUE_COLUMNS, describe_changes, records
+from reports.table import COSTS, VALUE_COLUMNS, describe_changes, flat, records
 
 KEY = ["experiment", "variant", "seed"]
 COLUMNS = (
@@ -33,7 +33,7 @@ def load_results(study: str | Path, output: str | Path, settings: Sequence[str])
     values = pd.concat([values, blank], ignore_index=True) if len(blank) else values
     runs = pd.DataFrame([_run(row, rows, settings) for row in rows.runs], columns=[*KEY, *_of_run(settings)])
     runs = runs.astype(dict.fromkeys(COSTS, float))
-    _check_settings(runs, settings)
+    _check_settings(rows, settings)
     found = _in_order(values.merge(runs, on=KEY, validate="many_to_one"), rows)
     found = found.assign(study=rows.plan["study"], **_axes(found))
     return found[[*COLUMNS, *settings]]
@@ -91,15 +91,14 @@ def _run(row: RunRow, study: StudyRows, settings: Sequence[str]) -> dict[str, An
 
 
 def _setting(row: RunRow, path: str) -> Any:
-    value: Any = row.run["config"] if row.run else None
-    for name in path.split("."):
-        value = value.get(name) if isinstance(value, dict) else None
-    return value
+    return dict(flat(row.run["config"])).get(path) if row.run else None
 
 
-def _check_settings(runs: pd.DataFrame, settings: Sequence[str]) -> None:
-    for path in settings:
-        if len(runs) and runs[path].isna().all():
+def _check_settings(rows: StudyRows, settings: Sequence[str]) -> None:
+    """A setting may be null in every run; one that no run knows is a mistake."""
+    known = {path for row in rows.runs if row.run for path, _ in flat(row.run["config"])}
+    for path in settings if known else ():
+        if path not in known:
             raise RowsError(f"settings: {path!r}: no run has such a setting; give dotted paths such as 'model.n_heads'")
 
 

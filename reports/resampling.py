@@ -24,8 +24,10 @@ BETA = 2
 
 def resample_counts(n_items: int, rng: np.random.Generator, n: int = RESAMPLES) -> Floats:
     """How often each item is drawn in n draws of n_items with replacement: (B, M), each row sums to n_items."""
-    drawn = rng.integers(0, n_items, (n, n_items)) + n_items * np.arange(n)[:, None]
-    return np.bincount(drawn.ravel(), minlength=n * n_items).reshape(n, n_items).astype(np.float64)
+    counts = np.empty((n, n_items))
+    for row in counts:  # all at once would take four times the memory
+        row[:] = np.bincount(rng.integers(0, n_items, n_items), minlength=n_items)
+    return counts
 
 
 def bleu(sums: Floats) -> Floats:
@@ -68,25 +70,13 @@ def ratio(sums: Floats) -> Floats:
     return np.divide(sums[..., 0], sums[..., 1], out=np.full(sums.shape[:-1], np.nan), where=sums[..., 1] != 0)
 
 
-SCORES: dict[str, Callable[[Floats], Floats]] = {"bleu": bleu, "chrf": chrf, "ratio": ratio}
+def exponential(sums: Floats) -> Floats:
+    """The exponential of `ratio`: perplexity from nats and tokens."""
+    return np.exp(ratio(sums))
+
+
+SCORES: dict[str, Callable[[Floats], Floats]] = {"bleu": bleu, "chrf": chrf, "ratio": ratio, "exponential": exponential}
 """Score of a whole set from its sums (..., K), by name; the order of the sums is that of `models.scores.COLUMNS`."""
-
-WIDTHS = {"bleu": 2 + 2 * ORDERS, "chrf": 18, "ratio": 2}
-"""Numbers stored for each item, K."""
-
-
-def resampled_scores(statistics: ArrayLike, counts: Floats, score: str) -> Floats:
-    """Score of one run on every resample: (B,), from what is stored for each item (M, K) and counts (B, M).
-
-    Raises ValueError for an unknown score, and where the shapes do not fit.
-    """
-    if score not in SCORES:
-        raise ValueError(f"unknown score {score!r}; there are {', '.join(SCORES)}")
-    items = np.asarray(statistics, dtype=np.float64)
-    if items.shape != (counts.shape[1], WIDTHS[score]):
-        wanted = (counts.shape[1], WIDTHS[score])
-        raise ValueError(f"{score} of these resamples wants {wanted} numbers, items by columns: {items.shape}")
-    return SCORES[score](counts @ items)
 
 
 def item_variance(base: ArrayLike, variant: ArrayLike) -> float:

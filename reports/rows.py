@@ -13,6 +13,7 @@ import json
 import os
 from collections.abc import Iterator
 from dataclasses import dataclass
+from math import isfinite
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, NoReturn, NotRequired, TypedDict, TypeVar, cast, get_args
 
@@ -209,6 +210,9 @@ def read_plan(folder: Path) -> Plan:
     if not path.is_file():
         raise RowsError(f"{path}: no such file; a study's folder holds the plan of its runs")
     plan = _read(path, Plan)
+    for name, kind in {"study": str, "seeds": list, "experiments": dict, "runs": list}.items():
+        if not isinstance(plan[name], kind):  # type: ignore[literal-required]
+            raise RowsError(f"{path}: {name}: {plan[name]!r}: not of the type that is wanted, {kind.__name__}")  # type: ignore[literal-required]
     for experiment in plan["experiments"].values():
         _require(path, experiment, ExperimentPlan)
     for run in plan["runs"]:
@@ -230,6 +234,9 @@ def read_result(folder: Path) -> ResultFile | None:
     result = _read(path, ResultFile)
     if result["status"] not in get_args(Status):
         raise RowsError(f"{path}: status: {result['status']!r}: one of {', '.join(get_args(Status))}")
+    _check_metrics(path, result["metrics"])
+    for name, number in result["cost"].items():
+        _check_number(path, f"cost: {name}", number)
     return result
 
 
@@ -256,14 +263,18 @@ def read_metrics(folder: Path) -> list[MetricRow]:
     path = folder / "metrics.csv"
     if not path.is_file():
         return []
-    with path.open(encoding="utf-8", newline="") as file:
-        text = file.read()
-    lines = csv.reader(io.StringIO(text[: text.rfind("\n") + 1], newline=""))
-    if tuple(next(lines, METRICS_COLUMNS)) != METRICS_COLUMNS:
-        raise RowsError(f"{path}: the columns must be {','.join(METRICS_COLUMNS)}")
     try:
+        text = path.read_bytes().decode()
+    except UnicodeDecodeError as error:
+        raise RowsError(f"{path}: cannot be read: {error}") from error
+    lines = csv.reader(io.StringIO(text[: text.rfind("\n") + 1], newline=""))
+    try:
+        if tuple(next(lines, METRICS_COLUMNS)) != METRICS_COLUMNS:
+            raise RowsError(f"{path}: the columns must be {','.join(METRICS_COLUMNS)}")
         return [MetricRow(int(row[0]), row[1], row[2], row[3], float(row[4])) for row in lines]
-    except (ValueError, IndexError) as error:
+    except RowsError:
+        raise
+    except (ValueError, IndexError, csv.Error) as error:
         raise RowsError(f"{path}: line {lines.line_num}: {error}") from error
 
 
@@ -373,6 +384,22 @@ def _require(path: Path, content: Any, kind: Any) -> None:
     absent = sorted(kind.__required_keys__ - content.keys())
     if absent:
         raise RowsError(f"{path}: without {', '.join(absent)}")
+
+
+def _check_metrics(path: Path, metrics: Any) -> None:
+    if not isinstance(metrics, list):
+        raise RowsError(f"{path}: metrics: a list is wanted, not {type(metrics).__name__}")
+    for value in metrics:
+        _require(path, value, Value)
+        _check_number(path, f"metrics: {value['metric']}", value["value"])
+    keys = [(value["split"], value["metric"], value["coordinate"]) for value in metrics]
+    if len(set(keys)) < len(keys):
+        raise RowsError(f"{path}: metrics: a value is there twice")
+
+
+def _check_number(path: Path, name: str, number: Any) -> None:
+    if number is not None and not (isinstance(number, int | float) and isfinite(number)):
+        raise RowsError(f"{path}: {name}: {number!r}: a finite number or null is wanted")
 
 
 def _refuse_constant(name: str) -> NoReturn:

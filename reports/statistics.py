@@ -53,7 +53,7 @@ class Effect:
     low: float | None
     high: float | None
     """Paired t interval, the item part in it where it is known; None below two seeds. Where every seed gives the same
-    difference: a normal interval from the item part alone, None without one."""
+    difference it is from the item part alone, and None without one."""
     p_value: float | None
     """Two-sided paired t test by the standard error of the interval, so that p < 1 - level exactly where the interval
     leaves out zero; None below two seeds, and where every seed gives the same difference."""
@@ -219,14 +219,14 @@ def same_sign(differences: Floats, rounding: ArrayLike = 0.0) -> NDArray[np.int6
 def _interval_and_p(
     d: Floats, spread: bool, item_variance: float, level: float
 ) -> tuple[Interval | None, float | None]:
-    """Of the mean difference; from the items alone where every seed gives the same, with no p from zero spread."""
-    if spread:
-        low, high, p_value = t_tests(d, item_variance, level=level)
-        return (float(low), float(high)), float(p_value)
-    if len(d) == 1 or item_variance == 0:
+    """Of the mean difference; from the items alone where every seed gives the same, with no p from zero spread.
+
+    Then too with t on n - 1: few seeds may be equal by chance, most of all where a score is a count of few items.
+    """
+    if len(d) == 1 or not (spread or item_variance):
         return None, None
-    half = stats.norm.ppf((1 + level) / 2) * np.sqrt(item_variance)
-    return (float(d.mean() - half), float(d.mean() + half)), None
+    low, high, p_value = t_tests(d if spread else np.full_like(d, d.mean()), item_variance, level=level)
+    return (float(low), float(high)), float(p_value) if spread else None
 
 
 def _finite(values: ArrayLike) -> Floats:

@@ -13,9 +13,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from reports.items import Resampled, constant, resampled_by_metric
+from reports.items import Resampled, constant, drawn_variance, resampled_by_metric
 from reports.metrics import LONG_RANGE
-from reports.resampling import item_variance
 from reports.rows import COUNTED, ITEMS, STATES, Cost, ExperimentPlan, RowsError, RunRow, StudyRows, read_metrics
 from reports.statistics import Effect, Summary, holm, paired_effect, summarise
 
@@ -269,8 +268,11 @@ def effects_table(study: StudyRows, values: pd.DataFrame, items: Items) -> pd.Da
 
 def _effect_record(pairing: Pairing, items: Items, counts: Counts) -> dict[str, Any]:
     base, variant = zip(*pairing.pairs.values(), strict=True)
-    sides = (pairing.keys(pairing.base), pairing.keys(pairing.variant))
-    effect = paired_effect(base, variant, item_variance=_item_variance(items, pairing.metric, *sides))
+    drawn = [
+        [items.get(key, {}).get(pairing.metric) for key in pairing.keys(side)]
+        for side in (pairing.base, pairing.variant)
+    ]
+    effect = paired_effect(base, variant, item_variance=drawn_variance(*drawn))
     key = {name: getattr(pairing, name) for name in ("experiment", "metric", "split", "base", "variant")}
     return {
         **key,
@@ -286,16 +288,6 @@ OPTIONAL = (
     *("seed_variance", "item_variance"),
 )
 """Columns of effects that may be missing."""
-
-
-def _item_variance(items: Items, metric: str, base: list[RunKey], variant: list[RunKey]) -> float | None:
-    """Of the mean difference, where every run of both sides was tested on the same items and these are known."""
-    sides = [[items.get(key, {}).get(metric) for key in side] for side in (base, variant)]
-    known = [[one.values for one in side if one is not None] for side in sides]
-    sets = {one.items for side in sides for one in side if one is not None and one.items is not None}
-    if len(sets) != 1 or len(known[0]) < len(base) or len(known[1]) < len(variant):
-        return None
-    return item_variance(np.stack(known[0]), np.stack(known[1]))
 
 
 def _counts(study: StudyRows) -> Counts:

@@ -16,13 +16,12 @@ Pure: nothing here knows of files, studies or metrics.
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Literal, get_args
+from typing import Literal
 
 from reports.regions import Region, brief
 from reports.statistics import LEVEL, binomial_interval
 
 Outcome = Literal["supported", "not supported", "inconclusive", "not run"]
-OUTCOMES: tuple[Outcome, ...] = get_args(Outcome)
 
 OPPOSITE = "opposite"
 """Why not supported: the effect is on the other side, or there is one where the claim denies it."""
@@ -219,7 +218,7 @@ def judged(
         region=region.text,
         outcome=outcome,
         reason=reason,
-        n=counts.text,
+        n=counts.text + (_cut_off(estimate) if estimate else ""),
         held_equal=held_equal,
         reference=region.no_effect,
         share=_share(estimate, region, level) if estimate else "",
@@ -230,6 +229,12 @@ def judged(
         completed=counts.completed,
         diverged=counts.diverged,
     )
+
+
+def _cut_off(estimate: Estimate) -> str:
+    """Of how many seeds a time was cut off, to stand after their number."""
+    sides = zip(("the reference", "the slower side"), estimate.censored, strict=True)
+    return "".join(f", {n} censored on {side}" for side, n in sides if n)
 
 
 def _share(estimate: Estimate, region: Region, level: float) -> str:
@@ -284,7 +289,7 @@ def false_verdicts(verdicts: Sequence[Verdict], *, level: float = LEVEL) -> str:
     """How many false verdicts to expect by chance, as a sentence; empty where no verdict rests on an interval.
 
     An interval of 95 % leaves out the true value in 5 % of cases, so that as many conditions at most are decided
-    wrongly. Exact conditions, and those that were not decided for want of seeds, have none.
+    wrongly. Exact conditions, and those without an interval, have no part in it.
     """
     judged = [[c for c in v.conditions if c.low is not None and not c.exact] for v in verdicts]
     k, n = sum(map(bool, judged)), sum(map(len, judged))

@@ -46,11 +46,12 @@ def headline(effects: pd.DataFrame, metric: str, doubts: Doubts = NO_DOUBTS) -> 
     worst = _worst(rows, metric)
     if not facts(metric).better:
         return f"{worst['variant']} differs most from the base in {name}: {_size(worst, metric)}."
+    nothing = f"No variant has a worse {name} than the base"
     if not _is_worse(worst, metric):
-        return f"No variant has a worse {name} than the base."
+        return f"{nothing}."
     if has_interval(worst) and not is_clear(worst):
-        noise = f"No variant has a worse {name} than the base by more than the noise between seeds"
-        return f"{noise}; {worst['variant']} comes nearest: {_size(worst, metric)}."
+        largest = f"the largest difference is that of {worst['variant']}: {_size(worst, metric)}"
+        return f"{nothing} by more than {_noise(worst)}; {largest}."
     verb = "raises" if worst["difference"] > 0 else "lowers"
     return f"{worst['variant']} {verb} {name} most: {_size(worst, metric)}."
 
@@ -63,11 +64,13 @@ def other_headlines(effects: pd.DataFrame, metrics: Sequence[str], doubts: Doubt
 
 def _clause(effects: pd.DataFrame, metric: str, doubts: Doubts) -> str:
     rows, name = _comparable(effects, metric, doubts), facts(metric).name
-    worst = _worst(rows, metric) if rows else None
-    if worst is None or not _is_worse(worst, metric):
+    if not rows:
+        return f"{name} can be compared with the base's for no variant"
+    worst = _worst(rows, metric)
+    if not _is_worse(worst, metric):
         return f"{name} is worse with no variant"
     if has_interval(worst) and not is_clear(worst):
-        return f"{name} is worse with no variant by more than the noise between seeds"
+        return f"{name} is worse with no variant by more than {_noise(worst)}"
     verb = "rises" if worst["difference"] > 0 else "falls"
     return f"{name} {verb} most with {worst['variant']}: {_size(worst, metric)}"
 
@@ -81,7 +84,7 @@ def caveats(effects: pd.DataFrame, metrics: Sequence[str], doubts: Doubts) -> li
             if reason and _is_better(row, metric):
                 found.setdefault((row["variant"], reason), []).append(_inside(facts(metric).name))
     texts = [
-        f"{variant} {reason}: its better {' and '.join(names)} is no gain."
+        f"{variant} {reason}: its better {' and '.join(names)} {'is' if len(names) == 1 else 'are'} no gain."
         for (variant, reason), names in found.items()
     ]
     if doubts.base:
@@ -101,8 +104,8 @@ def is_decided(effect: Row) -> bool:
 
 
 def is_clear(effect: Row) -> bool:
-    """Whether an effect is more than the noise between seeds: decided, or the same in all of several seeds."""
-    return is_decided(effect) or bool(effect["all_equal"])
+    """Whether an effect is more than noise: decided, or the same in all of several seeds and without an interval."""
+    return is_decided(effect) or (bool(effect["all_equal"]) and not has_interval(effect))
 
 
 def has_interval(effect: Row) -> bool:
@@ -155,14 +158,12 @@ def effects_caption(rows: pd.DataFrame, values: pd.DataFrame, metrics: Sequence[
 
 def scope_of(effects: pd.DataFrame) -> str:
     """What intervals speak of, where there are any: new seeds on these test items, or new test items too."""
-    scopes = set(effects.loc[effects["low"].notna(), "scope"])
-    if scopes == {"seeds and items"}:
+    shown = effects[effects["low"].notna()]
+    narrow = set(shown.loc[shown["scope"] == "seeds", "metric"])
+    wide = [_inside(facts(metric).name) for metric in shown["metric"].unique() if metric not in narrow]
+    if not narrow and wide:
         return "new seeds and new test items"
-    narrow = "new seeds on the same test items"
-    if len(scopes) < 2:
-        return narrow
-    wide = [facts(m).name for m in effects.loc[effects["scope"] == "seeds and items", "metric"].unique()]
-    return f"{narrow}, for {' and '.join(_inside(name) for name in wide)} of new test items too"
+    return "new seeds on the same test items" + (f", for {' and '.join(wide)} of new test items too" if wide else "")
 
 
 def long_range_note(values: pd.DataFrame) -> str:
@@ -211,7 +212,7 @@ def quantity(value: float | None, digits: int = 3) -> str:
     if value is None or isnan(value):
         return "–"
     for size, prefix in ((1e18, "E"), (1e15, "P"), (1e12, "T"), (1e9, "G"), (1e6, "M"), (1e4, "k")):
-        if abs(value) >= size:
+        if abs(float(f"{value:.{digits}g}")) >= size:
             return f"{value / (1e3 if prefix == 'k' else size):.{digits}g} {prefix}"
     return f"{value:.0f}" if value == int(value) or abs(value) >= 1000 else f"{value:.{digits}g}"
 
@@ -246,6 +247,11 @@ def _is_worse(effect: Row, metric: str) -> bool:
 
 def _is_better(effect: Row, metric: str) -> bool:
     return bool(facts(metric).better * effect["difference"] > 0)
+
+
+def _noise(effect: Row) -> str:
+    """What an interval that holds zero does not tell an effect from."""
+    return "the noise between seeds" + (" and test items" if effect["scope"] == "seeds and items" else "")
 
 
 def _size(effect: Row, metric: str) -> str:

@@ -1,11 +1,13 @@
 """How to read figures of lines over seeds: captions, and texts for those who do not see them."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 import numpy as np
 import pandas as pd
 
+from reports.experiment import Experiment
 from reports.figures.scales import is_log
+from reports.table import describe_counts, records
 
 BANDS = "Lines are means over seeds, bands their 95\N{NO-BREAK SPACE}% t intervals"
 PARTS = "The thick part is what the seeds account for, the thin line adds the choice of test items."
@@ -15,7 +17,11 @@ HOLLOW = (
 )
 
 
-def lines_caption(base: str, data: pd.DataFrame, metric: str) -> str:
+MOST_COUNTS = 6
+"""Variants whose runs a caption counts one by one."""
+
+
+def lines_caption(data: pd.DataFrame, metric: str) -> str:
     """How to read lines over seeds; `data` has variant, seed, value."""
     seeds = data.groupby("variant")["seed"].nunique()
     log = is_log(data["value"], metric)
@@ -24,9 +30,19 @@ def lines_caption(base: str, data: pd.DataFrame, metric: str) -> str:
         "Thin lines: single seeds, where there are two." if (seeds == 2).any() else "",
         f"{BANDS} (no wider than the line where all seeds agree)." if seeds.max() > 2 else "",
         "Means and bands are those of the logarithms." if log and seeds.max() > 1 else "",
-        f"Black: {base}." if base in seeds.index else "",
     ]
     return joined(parts)
+
+
+def incomplete(experiment: Experiment, variants: Collection[str] | None = None) -> str:
+    """Variants (of those given) with runs that are not completed, and what became of these; empty where all are."""
+    rows = experiment.tables.variants
+    rows = rows[rows["completed"] < rows["planned"]]
+    rows = rows if variants is None else rows[rows["variant"].isin(list(variants))]
+    found = [f"{row['variant']} {describe_counts(row)}" for row in records(rows)]
+    if len(found) > MOST_COUNTS:
+        return f"Of {len(found)} variants some runs diverged, failed or are missing: the table of variants counts them."
+    return f"Runs counted: {'; '.join(found)}." if found else ""
 
 
 def lines_alt(title: str, data: pd.DataFrame, x: str) -> str:

@@ -1,6 +1,6 @@
 """Cost against quality: every variant as a point, and the front of those that no other beats on both."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from itertools import pairwise
 
 import numpy as np
@@ -33,12 +33,9 @@ def cost_points(variants: pd.DataFrame, metric: str, cost: str) -> pd.DataFrame:
     return points if spread > LEAST_SPREAD * points["cost"].max() else points.iloc[:0]
 
 
-def front(points: pd.DataFrame, better: int, *, without: Collection[str] = ()) -> list[str]:
-    """Variants that no other beats: none is as cheap and better, or as good and cheaper. By cost.
-
-    Those of `without` do not count: what they reach is no quality.
-    """
-    rows = [row for row in records(points) if row["variant"] not in without]
+def front(points: pd.DataFrame, better: int) -> list[str]:
+    """Variants that no other beats: none is as cheap and better, or as good and cheaper. By cost."""
+    rows = records(points)
     kept = [r for r in rows if not any(_beats(other, r, better) for other in rows)]
     return [row["variant"] for row in sorted(kept, key=lambda row: (row["cost"], row["value"]))]
 
@@ -49,7 +46,6 @@ def plot_costs(
     *,
     metric: str,
     styles: Mapping[str, Style],
-    hollow: Collection[str] = (),
     values: "pd.Series[float] | None" = None,
 ) -> list[str]:
     """Points of `points` (cost_points), the front as a line, names where they fit; gives names that had no room.
@@ -60,23 +56,18 @@ def plot_costs(
     x, y = _scale(at["cost"]), _scale(at["value"] if values is None else values, log=facts(metric).better < 0)
     set_scales(ax, x, y, value_ticks(x), value_ticks(y))
     ax.xaxis.set_major_formatter(FuncFormatter(lambda value, _: quantity(value)))
-    best = front(points, facts(metric).better, without=hollow)
+    best = front(points, facts(metric).better)
     steps = at.loc[best]
     ax.plot(steps["cost"], steps["value"], color=GREY, linewidth=1.2, drawstyle="steps-post", zorder=1.5)
     for variant, cost, value in points.itertuples(index=False, name=None):
         style = styles[variant]
-        face, edge = (PAPER, style.colour) if variant in hollow else (style.colour, PAPER)
-        ax.plot(cost, value, style.marker, color=face, mec=edge, mew=1.2, markersize=8.5, zorder=3)
+        ax.plot(cost, value, style.marker, color=style.colour, mec=PAPER, mew=0.8, markersize=8.5, zorder=3)
     add_grid(ax)
     return _name_points(ax, at, best)
 
 
 def cost_figure(
-    points: Mapping[str, pd.DataFrame],
-    *,
-    metric: str,
-    styles: Mapping[str, Style],
-    hollow: Collection[str] = (),
+    points: Mapping[str, pd.DataFrame], *, metric: str, styles: Mapping[str, Style]
 ) -> tuple[Figure, list[str]]:
     """A panel for each cost of `points`; gives the names that had no room too."""
     width = (WIDTH - LEFT) / 2
@@ -85,7 +76,7 @@ def cost_figure(
     shared = pd.concat([rows["value"] for rows in points.values()])
     for i, (cost, rows) in enumerate(points.items()):
         ax = axes_at(figure, LEFT + i * width, 0.3, width - 2 * GAP, 3.95)
-        unnamed += plot_costs(rows, ax, metric=metric, styles=styles, hollow=hollow, values=shared)
+        unnamed += plot_costs(rows, ax, metric=metric, styles=styles, values=shared)
         ax.set_xlabel(COSTS[cost])
         if i:
             ax.tick_params(axis="y", labelleft=False)
@@ -117,7 +108,7 @@ def _name_points(ax: Axes, at: pd.DataFrame, best: Sequence[str]) -> list[str]:
     ends = at.loc[list(order), ["cost", "value"]].to_numpy(float)
     places = dict(zip(order, to_axes.transform(ends) * (width, height), strict=True))
     taken: list[Box] = [(x - 5, y - 5, x + 5, y + 5) for x, y in places.values()]
-    taken += [_box_of(places[a], places[b]) for a, b in pairwise(best)]
+    taken += [box for a, b in pairwise(best) for box in _step_boxes(places[a], places[b])]
     left_out = []
     for variant in order:
         x, y = places[variant]
@@ -151,9 +142,10 @@ def _free_box(x: float, y: float, long: float, taken: Sequence[Box], width: floa
     return None
 
 
-def _box_of(a: Floats, b: Floats) -> Box:
-    """The level part of the front between two points."""
-    return float(a[0]), float(a[1]) - 1, float(b[0]), float(a[1]) + 1
+def _step_boxes(a: Floats, b: Floats) -> tuple[Box, Box]:
+    """The level and the upright part of the front between two points."""
+    (left, high), (right, low) = a.tolist(), b.tolist()
+    return (left, high - 1, right, high + 1), (right - 1, min(high, low), right + 1, max(high, low))
 
 
 def _hits(box: Box, taken: Sequence[Box]) -> bool:

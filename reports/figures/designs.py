@@ -1,18 +1,21 @@
 """Figures that follow from how an experiment is laid out: ladders, curves over a setting, factorial designs."""
 
 from collections.abc import Iterator
+from math import nan
+from statistics import fmean
 from typing import Any
 
 import pandas as pd
 
 from reports.experiment import Experiment
+from reports.figures.captions import incomplete, joined
 from reports.figures.gallery import Gallery, Picture, slug
 from reports.figures.heatmaps import contrast_frames, contrast_label, factor_levels, heat_figure
 from reports.figures.labels import references
 from reports.figures.ladders import ladder_figure, rungs
 from reports.figures.layouts import effects_figure
 from reports.figures.settings import numeric_settings, settings_figure, settings_rows
-from reports.figures.theme import styles
+from reports.figures.theme import INK, Style
 from reports.metrics import facts
 from reports.table import by_seed, describe_value, records
 
@@ -50,6 +53,7 @@ def _ladder(experiment: Experiment, stem: str, gallery: Gallery) -> Iterator[Pic
     alt = (
         f"{len(experiment.order)} steps from {experiment.order[0]} to {experiment.order[-1]}, which reaches {reached}."
     )
+    caption = joined([caption, incomplete(experiment)])
     figure = ladder_figure(steps, experiment.styles)
     yield gallery.hang(figure, f"{stem}-ladder", "Step by step", caption, alt=alt, kind="ladder")
 
@@ -70,6 +74,7 @@ def _settings(experiment: Experiment, stem: str, gallery: Gallery) -> Iterator[P
         )
         if any((rows["state"] == "diverged").any() for rows in data.values()):
             caption += " ✕: a diverged run, with the value fixed for it beforehand."
+        caption = joined([caption, incomplete(experiment, at)])
         values = ", ".join(f"{value:g}" for value in sorted(set(at.values())))
         names = ", ".join(facts(metric).name for metric in data)
         alt = f"{names} at {path} of {values}."
@@ -91,7 +96,7 @@ def _heat(
     row, column = factors
     texts = {v: (describe_value(found[row]), describe_value(found[column])) for v, found in levels.items()}
     cells = {m: _cells(experiment, m, texts) for m in experiment.metrics[:MOST]}
-    cells = {metric: frame for metric, frame in cells.items() if len(frame)}
+    cells = {metric: frame for metric, frame in cells.items() if frame["mean"].notna().any()}
     if not cells:
         return
     rows, columns = (_ordered([levels[experiment.base][f], *(of[f] for of in levels.values())]) for f in factors)
@@ -101,6 +106,7 @@ def _heat(
         "Blue is better than the base, orange worse. Where two changes add up, a cell's difference is the sum of those "
         "of its row and its column."
     )
+    caption = joined([caption, incomplete(experiment)])
     names = ", ".join(facts(metric).name for metric in cells)
     alt = f"Means of {names} for {len(rows)} values of {row} by {len(columns)} of {column}."
     yield gallery.hang(figure, f"{stem}-factorial", f"{factors[0]} by {factors[1]}", caption, alt=alt, kind="factorial")
@@ -109,16 +115,16 @@ def _heat(
 def _cells(experiment: Experiment, metric: str, texts: dict[str, tuple[str, str]]) -> pd.DataFrame:
     effects = experiment.tables.effects
     of_variant = {row["variant"]: row for row in records(effects[effects["metric"] == metric])}
-    nothing = {"difference": float("nan"), "low": float("nan"), "high": float("nan")}
+    nothing = {"difference": nan, "low": nan, "high": nan}
+    values = {v: list(found.values()) for v, found in by_seed(experiment.values, experiment.name, metric).items()}
     found = [
         {
-            "row": texts[variant][0],
-            "column": texts[variant][1],
-            "mean": sum(values.values()) / len(values),
+            "row": row,
+            "column": column,
+            "mean": fmean(values[variant]) if variant in values else nan,
             **{name: of_variant.get(variant, nothing)[name] for name in nothing},
         }
-        for variant, values in by_seed(experiment.values, experiment.name, metric).items()
-        if variant in texts
+        for variant, (row, column) in texts.items()
     ]
     return pd.DataFrame(found)
 
@@ -159,13 +165,14 @@ def _contrasts(
         base_values={},
         order=order,
         notes={},
-        styles=styles(order, ""),
+        styles=dict.fromkeys(order, Style(INK, "-", "o")),  # colours are those of variants, which these are not
     )
     caption = (
         "Single settings: the mean over all combinations of the others, minus that at the base's value. Pairs (×): how "
         "much the first makes a difference more at this value of the second than at the base's; zero where two changes "
         "add up. Bars: 95\N{NO-BREAK SPACE}% intervals with seeds as blocks; only seeds with every combination count."
     )
+    caption = joined([caption, incomplete(experiment)])
     names = ", ".join(facts(metric).name for metric in metrics)
     alt = f"Main effects and interactions of {', '.join(factors)}, a row each, for {names}."
     yield gallery.hang(figure, f"{stem}-factorial", "Main effects and interactions", caption, alt=alt, kind="factorial")

@@ -10,7 +10,7 @@ from matplotlib.axes import Axes
 from matplotlib.collections import LineCollection
 from matplotlib.ticker import FixedLocator, FuncFormatter, MaxNLocator, NullLocator
 
-from reports.figures.scales import STEPS, thin_ticks
+from reports.figures.scales import STEPS, bounds, thin_ticks
 from reports.figures.theme import (
     DIVERGED,
     GREY,
@@ -107,7 +107,7 @@ def _plot_means(ax: Axes, rows: Sequence[Row], hollow: Sequence[bool]) -> None:
         colours = [colour for _, _, colour in chosen]
         places = [effect["difference"] for _, effect, _ in chosen], [y for y, _, _ in chosen]
         face, edge, width = ([PAPER] * len(chosen), colours, 1.7) if ring else (colours, PAPER, 0.8)
-        ax.scatter(*places, s=50, c=face, edgecolors=edge, linewidths=width, zorder=4)
+        ax.scatter(*places, s=40, c=face, edgecolors=edge, linewidths=width, zorder=4)
 
 
 def _plot_seeds(ax: Axes, differences: pd.DataFrame, order: Sequence[str], styles: Mapping[str, Style]) -> None:
@@ -143,7 +143,7 @@ def _difference_scale(ax: Axes, effects: pd.DataFrame, differences: pd.DataFrame
     """Limits and scale of an axis of differences; the seeds decide, so that one wide interval cannot hide the rest.
 
     Where an effect that is certain is less than a twentieth of the largest, the axis is linear around zero and
-    logarithmic beyond, and says so. Shares stay linear: they end at 1.
+    logarithmic beyond, and says so. Shares and points stay linear: they end at 1 and at 100.
     """
     seeds = np.append(differences["difference"].to_numpy(float), 0.0)
     low, high = seeds.min(), seeds.max()
@@ -152,18 +152,29 @@ def _difference_scale(ax: Axes, effects: pd.DataFrame, differences: pd.DataFrame
     ends = ends[~np.isnan(ends)]
     low = max(low - 0.6 * span, min([low, *ends]))
     high = min(high + 0.6 * span, max([high, *ends]))
+    largest = np.subtract(*bounds(metric)[::-1])  # that a difference can be
+    low, high = max(low, -largest), min(high, largest)
     sizes = effects["difference"].abs()
     certain = sizes[(effects["low"] > 0) | (effects["high"] < 0)]
-    if not facts(metric).share and (certain < sizes.max() / 20).any():
+    if np.isinf(bounds(metric)[1]) and (certain < sizes.max() / 20).any():
         _compress(ax, low, high)
     else:
-        ax.set_xlim(low - 0.06 * span, high + 0.06 * span)
-        ticks = MaxNLocator(4, steps=STEPS).tick_values(*ax.get_xlim())
-        _set_ticks(ax, ticks, (np.asarray(ticks) - ax.get_xlim()[0]) / np.ptp(ax.get_xlim()))
+        _linear(ax, low - 0.06 * span, high + 0.06 * span)
+
+
+def _linear(ax: Axes, left: float, right: float) -> None:
+    """A linear axis with as many even ticks as have room."""
+    ax.set_xlim(left, right)
+    for most in (5, 4, 3, 2):
+        ticks = np.array(MaxNLocator(most, steps=STEPS).tick_values(left, right), dtype=np.float64)
+        ticks = ticks[(ticks >= left) & (ticks <= right)]
+        _set_ticks(ax, ticks, (ticks - left) / (right - left))
+        if len(ax.get_xticks()) == len(ticks):
+            break
 
 
 def _compress(ax: Axes, low: float, high: float) -> None:
-    """An inverse hyperbolic sine axis over two decades, with a tick at each that has room."""
+    """An inverse hyperbolic sine axis over two decades, with a tick at each that has room and small ones between."""
     linear = 10.0 ** (ceil(log10(max(-low, high))) - 2)
     ax.set_xscale("asinh", linear_width=linear)
     ends = np.arcsinh(np.array([low, high]) / linear)
@@ -174,6 +185,13 @@ def _compress(ax: Axes, low: float, high: float) -> None:
     ticks = np.array([*(-d for d in decades), 0.0, *decades])
     _set_ticks(ax, ticks, (np.arcsinh(ticks / linear) - left) / (right - left))
     ax.xaxis.set_minor_locator(NullLocator())
+    steps = np.outer(decades, range(2, 10)).ravel()
+    steps = np.concatenate([-steps, steps])
+    small = [[(step, 0), (step, -2.5 / size_of(ax)[1])] for step in steps[(steps > low) & (steps < high)]]
+    place = ax.get_xaxis_transform()
+    ax.add_collection(LineCollection(small, colors=GREY, linewidths=0.5, transform=place, clip_on=False), autolim=False)
+    ax.grid(axis="x", color=HAIRLINE, linewidth=0.6)
+    ax.set_axisbelow(True)
     _write_below(ax, f"linear within ±{linear:g}, logarithmic beyond", 0.5, "center", 37)
 
 

@@ -72,7 +72,7 @@ def plot_growth(
 ) -> Axes:
     """Means over seeds with bands as points, fitted power laws as lines; `data` and `fitted` as for `fits`."""
     positive = data[data["value"] > 0]
-    summary = summarise_lines(positive, "at", log=True, share=False)
+    summary = summarise_lines(positive, "at", log=True)
     y = Scale(float(positive["value"].min()) / 1.3, float(positive["value"].max()) * 1.3, log=True)
     x = place_scale(positive["at"].tolist())
     x = x if x.log else Scale(float(positive["at"].min()) / 1.05, float(positive["at"].max()) * 1.05, log=True)

@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 
 from reports.figures.forests import effect_text
 from reports.figures.layouts import panel_title
-from reports.figures.theme import COLOURS, NOTE, TICK, WIDTH, axes_at, plain, text_width, write_at
+from reports.figures.theme import COLOURS, GREY, NOTE, TICK, WIDTH, axes_at, plain, text_width, write_at
 from reports.metrics import facts, number
 from reports.table import describe_value, records
 
@@ -22,7 +22,10 @@ ON_LIGHT, ON_DARK = "#1c1c1c", "#fdfdfd"
 """Text on cells, which keep their colours on a dark page."""
 SCALE = LinearSegmentedColormap.from_list("change", [COLOURS[3], "#fbf3ec", COLOURS[0]])
 """From worse through no change to better."""
-CELL = (1.25, 0.62)
+EVEN = 0.206
+"""Luminance of cells on which both have the same contrast."""
+NARROWEST, HEIGHT = 0.9, 0.62
+"""Inches of a cell."""
 
 
 def factor_levels(
@@ -45,18 +48,21 @@ def factor_levels(
 def plot_heat(cells: pd.DataFrame, ax: Axes, *, metric: str, rows: Sequence[str], columns: Sequence[str]) -> Axes:
     """Mean and change against the base in each cell, coloured by the change: orange is worse, blue is better.
 
-    `cells` has row, column (levels as text), mean, difference, low, high; the base's difference is NaN. A cell without
-    a value stays empty.
+    `cells` has row, column (levels as text), mean, difference, low, high; the base's difference is NaN. A cell whose
+    mean is NaN says that it has no result; one that is not in `cells` is not part of the design and stays empty.
     """
     largest = float(cells["difference"].abs().max()) if cells["difference"].notna().any() else 1.0
     end = 1.03 * (largest or 1.0)  # short of the ends, which are colours of variants
     norm, sign = Normalize(-end, end), facts(metric).better or 1
     for cell in records(cells):
         x, y = columns.index(cell["column"]), rows.index(cell["row"])
+        if np.isnan(cell["mean"]):
+            ax.text(x, y, "no result", ha="center", va="center", color=GREY, fontsize=NOTE)
+            continue
         is_base = np.isnan(cell["difference"])
         colour = SCALE(norm(0.0 if is_base else sign * cell["difference"]))
         ax.fill([x - 0.48, x + 0.48, x + 0.48, x - 0.48], [y - 0.46, y - 0.46, y + 0.46, y + 0.46], color=colour, lw=0)
-        ink = ON_DARK if np.dot(colour[:3], (0.299, 0.587, 0.114)) < 0.52 else ON_LIGHT
+        ink = ON_LIGHT if luminance(colour) > EVEN else ON_DARK
         ax.text(x, y, number(cell["mean"], metric), ha="center", va="bottom", color=ink, fontsize=TICK, weight="bold")
         ax.text(
             x, y + 0.06, "base" if is_base else effect_text(cell, metric), ha="center", va="top", color=ink, size=NOTE
@@ -75,8 +81,10 @@ def heat_figure(
 ) -> Figure:
     """A heat map for each metric, side by side as far as they fit; `factors` name the rows and the columns."""
     left = max(text_width(plain(name, 20), TICK) for name in rows) + 0.5
-    cell = max(CELL[0], *(text_width(plain(name, 16), TICK) + 0.1 for name in columns))
-    panel, height = cell * len(columns), CELL[1] * len(rows)
+    texts = [text_width(plain(name, 16), TICK) for name in columns]
+    texts += [text_width(effect_text(c, m), NOTE) for m, of_metric in cells.items() for c in records(of_metric)]
+    cell = max(NARROWEST, max(texts) + 0.12)
+    panel, height = cell * len(columns), HEIGHT * len(rows)
     across = max(1, min(len(cells), int((WIDTH - left) // (panel + 0.3))))
     lines = -(-len(cells) // across)
     step = height + 1.35
@@ -92,6 +100,12 @@ def heat_figure(
         else:
             write_at(figure, 0.08, y + height / 2, factors[0], rotation=90, va="center", ha="left")
     return figure
+
+
+def luminance(colour: Sequence[float]) -> float:
+    """Relative luminance of red, green and blue from 0 to 1 (WCAG 2.2)."""
+    linear = (c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in colour[:3])
+    return float(np.dot(list(linear), (0.2126, 0.7152, 0.0722)))
 
 
 def contrast_label(contrast: "Contrast") -> str:

@@ -7,10 +7,11 @@ from math import nan
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.ticker import MaxNLocator
+from matplotlib.ticker import FuncFormatter, MaxNLocator
 
 from reports.figures.forests import effect_text
 from reports.figures.layouts import GAP, panel_title
+from reports.figures.scales import STEPS, tick_label
 from reports.figures.theme import GREY, HAIRLINE, INK, PAPER, TEXT, TICK, WIDTH, Style, axes_at, plain, text_width
 from reports.metrics import facts, number
 from reports.statistics import paired_effect, summarise
@@ -48,7 +49,8 @@ def plot_ladder(steps: Sequence[Rung], ax: Axes, *, metric: str, styles: Mapping
     low, high = min(known), max(known)
     pad = 0.08 * (high - low) or 0.5
     ax.set_xlim(low - pad, high + pad)
-    ax.xaxis.set_major_locator(MaxNLocator(4))
+    ax.xaxis.set_major_locator(MaxNLocator(4, steps=STEPS))
+    ax.xaxis.set_major_formatter(FuncFormatter(tick_label))
     ax.hlines(np.arange(len(steps) - 1) + 0.5, 0, 1, HAIRLINE, linewidth=0.6, transform=ax.get_yaxis_transform())
     for y, step in enumerate(steps):
         _plot_rung(ax, y, step, steps[y - 1] if y else None, metric, styles[step.name].colour)

@@ -8,19 +8,30 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from reports.figures.forests import effect_text, plot_effects
+from reports.figures.keys import HEIGHT, Entry, level_entries, write_key
 from reports.figures.lines import (
     add_grid,
-    add_references,
+    add_levels,
     diverged,
     plot_crosses,
     plot_lines,
     plot_single_seeds,
     set_scales,
     summarise_lines,
+    with_gaps,
 )
 from reports.figures.lines import ends as ends_of
 from reports.figures.multiples import Panel, Trellis, inch_axes
-from reports.figures.scales import is_log, place_scale, place_ticks, step_scale, step_ticks, value_scale, value_ticks
+from reports.figures.scales import (
+    bounds,
+    is_log,
+    place_scale,
+    place_ticks,
+    step_scale,
+    step_ticks,
+    value_scale,
+    value_ticks,
+)
 from reports.figures.theme import (
     DIVERGED,
     GREY,
@@ -42,8 +53,10 @@ from reports.table import records
 
 SMALL_MULTIPLES_FROM = 4
 """Variants, besides the base, from which each gets axes of its own."""
-MANY = 9
-"""Axes from which they are smaller."""
+MANY, VERY_MANY = 9, 16
+"""Axes from which they are smaller; rows from which they are lower."""
+WIDEST = 4.2
+"""Inches of the axes of effects."""
 GAP = 0.16
 """Inches between things side by side."""
 LEFT = 0.9
@@ -63,12 +76,13 @@ def effects_figure(
 ) -> Figure:
     """Effects on one or more metrics side by side, rows shared; `notes` are put under names of rows."""
     columns = min(3, len(metrics))
-    row, names = 0.44 if len(order) <= MANY else 0.39, _names_width(order, notes)
+    row = 0.44 if len(order) <= MANY else 0.39 if len(order) <= VERY_MANY else 0.33
+    names = _names_width(order, notes)
     of_metric = {metric: effects[effects["metric"] == metric] for metric in metrics}
     numbers = {metric: _numbers_width(rows, metric) for metric, rows in of_metric.items()}
-    total = max(
-        {1: 7.6, 2: 10.2, 3: WIDTH}[columns], names + sum(numbers.values()) / len(metrics) * columns + 1.9 * columns
-    )
+    texts = names + sum(numbers.values()) / len(metrics) * columns
+    total = max({1: 7.6, 2: 10.2, 3: WIDTH}[columns], texts + 1.9 * columns)
+    total = min(total, texts + WIDEST * columns + GAP)
     height, panel = 0.65 + row * len(order) + 0.72, len(order) * row
     figure = Figure(figsize=(total, ceil(len(metrics) / columns) * height))
     for start in range(0, len(metrics), columns):
@@ -76,7 +90,7 @@ def effects_figure(
         width = (total - names - sum(numbers[m] for m in line) - GAP) / columns
         left, top = names, start // columns * height + 0.65
         for metric in line:
-            ax = axes_at(figure, left, top, min(width, 4.2), panel)
+            ax = axes_at(figure, left, top, min(width, WIDEST), panel)
             its = differences[differences["metric"] == metric]
             plot_effects(of_metric[metric], its, ax, metric=metric, order=order, styles=styles, hollow=hollow)
             panel_title(ax, metric, base_values.get(metric))
@@ -108,32 +122,37 @@ def lines_figure(
     `data` has variant, seed, state, value and the column `x`. `references` are levels with names, such as chance;
     `mark` is a place on the x axis and its name, such as the length trained at. `mark_ends` marks where diverged runs
     end, `mark_diverged` every value of one. With `at_places` the ticks are the values of `x` (scales.place_scale).
+    Lines break at places that a variant lacks, but for steps, at which not all runs need to be validated.
     """
     present = [variant for variant in order if (data["variant"] == variant).any()]
     others = [variant for variant in present if variant != base]
     log = is_log(data["value"], metric)
-    summary = summarise_lines(data, x, log=log, share=facts(metric).share)
+    summary = summarise_lines(data, x, log=log, ends=bounds(metric))
+    drawn = summary if x == "step" else with_gaps(summary, x)
     y_scale = value_scale(data["value"], summary, metric=metric, references=references)
     x_scale = place_scale(data[x].tolist()) if at_places else step_scale(data[x].tolist())
     crosses = ends_of(data, x) if mark_ends else diverged(data) if mark_diverged else data.iloc[:0]
+    key = level_entries(references, y_scale, mark)
     if len(others) < SMALL_MULTIPLES_FROM:
-        figure, ax = _single(present)
+        figure, ax = _single(present, key)
         width = size_of(ax)[0]
         ticks = place_ticks(data[x].tolist(), x_scale, width) if at_places else step_ticks(x_scale, width)
         set_scales(ax, x_scale, y_scale, ticks, value_ticks(y_scale))
-        plot_lines(summary, ax, x=x, order=present, styles=styles)
+        plot_lines(drawn, ax, x=x, order=present, styles=styles)
         plot_single_seeds(data, ax, x=x, order=present, styles=styles)
         plot_crosses(crosses, ax, x=x)
-        add_references(ax, references, y_scale, mark)
+        add_levels(ax, references, y_scale, mark)
         _name_lines(add_grid(ax), summary, x, present, styles)
         ax.set(xlabel=x_label, ylabel=value_label(metric))
         return figure
-    figure, ax, panels = _multiples(len(others))
+    if base in present:
+        key = [Entry(plain(base), styles[base].colour, styles[base].dash, styles[base].width), *key]
+    figure, ax, panels = _multiples(len(others), key)
     width = 72 * panels[0].width
     ticks = place_ticks(data[x].tolist(), x_scale, width) if at_places else step_ticks(x_scale, width)
     trellis = Trellis(ax, panels, x_scale, y_scale)
     trellis.frame(others, ticks, value_ticks(y_scale), references, mark)
-    trellis.lines(summary, data, x, others, base, styles)
+    trellis.lines(drawn, data, x, others, base, styles)
     trellis.crosses(crosses, x, others)
     trellis.names(x_label, value_label(metric))
     return figure
@@ -176,18 +195,20 @@ def _row_notes(ax: Axes, order: Sequence[str], notes: Mapping[str, str]) -> None
             )  # fmt: skip
 
 
-def _single(present: Sequence[str]) -> tuple[Figure, Axes]:
-    figure = Figure(figsize=(LEFT + 7.6 + legend_width(present), 4.0))
+def _single(present: Sequence[str], key: Sequence[Entry]) -> tuple[Figure, Axes]:
+    figure = Figure(figsize=(LEFT + 7.6 + legend_width(present), 4.0 + HEIGHT * bool(key)))
+    write_key(figure, key, LEFT, 4.0)
     return figure, axes_at(figure, LEFT, 0.15, 7.6, 3.2)
 
 
-def _multiples(n: int) -> tuple[Figure, Axes, list[Panel]]:
+def _multiples(n: int, key: Sequence[Entry]) -> tuple[Figure, Axes, list[Panel]]:
     """`n` panels in rows of four, or of five and lower where there are many; the axes are all of the figure."""
     columns, height = (4, 1.75) if n < MANY else (5, 1.25)
     width = (WIDTH - LEFT - GAP * columns) / columns
     step = height + 0.4
     total = 0.32 + ceil(n / columns) * step + 0.22
-    figure = Figure(figsize=(WIDTH, total))
+    figure = Figure(figsize=(WIDTH, total + HEIGHT * bool(key)))
+    write_key(figure, key, LEFT, total)
     panels = [
         Panel(
             LEFT + i % columns * (width + GAP),

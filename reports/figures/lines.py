@@ -10,20 +10,22 @@ from matplotlib.axes import Axes
 from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 from scipy import stats
 
-from reports.figures.scales import Scale, level_labels, tick_label
-from reports.figures.theme import DIVERGED, GREY, HAIRLINE, NOTE, Dash, Style, size_of
+from reports.figures.keys import DOTTED, level_dash
+from reports.figures.scales import Ends, Floats, Scale, tick_label
+from reports.figures.theme import DIVERGED, GREY, HAIRLINE, Style
 from reports.statistics import LEVEL, ROUNDING
 
-MOST_MARKERS = 12
+MOST_MARKERS = 20
 """On one line: where there are more points, markers stand at some of them."""
 
 
-def summarise_lines(data: pd.DataFrame, x: str, *, log: bool, share: bool) -> pd.DataFrame:
+def summarise_lines(data: pd.DataFrame, x: str, *, log: bool, ends: Ends = (-np.inf, np.inf)) -> pd.DataFrame:
     """Mean over seeds and 95 % t band at each `x` of each variant; columns variant, `x`, mean, low, high, n.
 
     `data` has variant, value and the column `x`, one row a seed. The same as statistics.t_interval for each, all at
     once. Bands begin at three seeds (NaN below): the t band of two would cover everything else. Where all seeds agree
-    the band has no width. With `log`, mean and band are those of the logarithms; bands of a `share` end at 0 and 1.
+    the band has no width. With `log`, mean and band are those of the logarithms. Bands stay within `ends`, the lowest
+    and highest value that there can be (scales.bounds).
     """
     finite = data[np.isfinite(data["value"])]
     values = finite.assign(value=np.log(finite["value"])) if log else finite
@@ -35,12 +37,27 @@ def summarise_lines(data: pd.DataFrame, x: str, *, log: bool, share: bool) -> pd
     half = np.where(half <= ROUNDING * found["mean"].abs(), 0.0, half)
     half = np.where(n > 2, half, np.nan)
     found = found.assign(low=found["mean"] - half, high=found["mean"] + half, n=n)
-    ends = ["mean", "low", "high"]
     if log:
-        found[ends] = np.exp(found[ends])
-    if share:
-        found[["low", "high"]] = found[["low", "high"]].clip(0.0, 1.0)
+        found[["mean", "low", "high"]] = np.exp(found[["mean", "low", "high"]])
+    found[["low", "high"]] = found[["low", "high"]].clip(*ends)
     return found
+
+
+def with_gaps(summary: pd.DataFrame, x: str) -> pd.DataFrame:
+    """A summary (summarise_lines) with NaN where a variant lacks a place between two of its own: its line breaks there.
+
+    The places are those that any variant has.
+    """
+    places = np.sort(summary[x].unique())
+    rank = pd.Series(places.searchsorted(summary[x]), index=summary.index)
+    reach = rank.groupby(summary["variant"]).agg(["min", "max", "count"])
+    if (reach["max"] - reach["min"] < reach["count"]).all():
+        return summary
+    of_variant = (
+        rows.set_index(x).reindex(places[(places >= rows[x].min()) & (places <= rows[x].max())]).assign(variant=variant)
+        for variant, rows in summary.groupby("variant")
+    )
+    return pd.concat(list(of_variant)).reset_index()
 
 
 def plot_lines(
@@ -48,7 +65,7 @@ def plot_lines(
 ) -> Axes:
     """One line for each variant of `order` that has values, with its band; `summary` is that of summarise_lines.
 
-    A variant with a single point gets an error bar, since a band would vanish.
+    Lines and bands break at NaN.
     """
     for level, variant in enumerate(reversed(order)):  # the base last: its thin line does not hide another
         rows, style = summary[summary["variant"] == variant], styles[variant]
@@ -62,16 +79,20 @@ def plot_lines(
     return ax
 
 
-def _plot_band(ax: Axes, at: Any, low: Any, high: Any, colour: str, level: float) -> None:
-    if np.isnan(low).all():
-        return
-    if len(at) == 1:
-        ax.errorbar(
-            at, (low + high) / 2, yerr=(high - low) / 2, fmt="none", ecolor=colour, capsize=3, elinewidth=1.4,
-            zorder=level,
-        )  # fmt: skip
-    else:
-        ax.fill_between(at, low, high, color=colour, alpha=0.18, linewidth=0, zorder=level)
+def _plot_band(ax: Axes, at: Floats, low: Floats, high: Floats, colour: str, level: float) -> None:
+    """Bands where there are neighbours; a point that stands alone gets an error bar, since a band would vanish."""
+    for part in runs(low):
+        if part.stop - part.start == 1:
+            ax.vlines(at[part], low[part], high[part], color=colour, linewidth=1.4, zorder=level)
+        else:
+            ax.fill_between(at[part], low[part], high[part], color=colour, alpha=0.18, linewidth=0, zorder=level)
+
+
+def runs(values: Floats) -> list[slice]:
+    """Parts of values without NaN between them."""
+    known = np.concatenate([[False], ~np.isnan(values), [False]])
+    edges = np.flatnonzero(known[1:] != known[:-1])
+    return [slice(start, end) for start, end in edges.reshape(-1, 2).tolist()]
 
 
 def plot_single_seeds(
@@ -123,32 +144,16 @@ def set_scales(ax: Axes, x: Scale, y: Scale, x_ticks: Sequence[float], y_ticks: 
     ax.set_ylim(y.low, y.high)
 
 
-def add_references(
-    ax: Axes, references: Mapping[str, float], scale: Scale, mark: tuple[float, str] | None = None
-) -> None:
-    """Lines with names at known levels, such as chance or a floor, and a dotted one at a place on the x axis.
+def add_levels(ax: Axes, references: Mapping[str, float], scale: Scale, mark: tuple[float, str] | None = None) -> None:
+    """Lines at known levels, such as chance or a floor, and at a place on the x axis; keys.write_key has their names.
 
-    `scale` is that of the y axis. A level beyond its ends stands there as an arrow with its value.
+    `scale` is that of the y axis.
     """
-    note: dict[str, Any] = {"textcoords": "offset points", "fontsize": NOTE, "color": GREY, "zorder": 60}
     for name, level in references.items():
         if scale.low <= level <= scale.high:
             ax.axhline(level, color=GREY, linewidth=1.0, linestyle=level_dash(name), zorder=1)
-    height = size_of(ax)[1]
-    for text, at in level_labels(references, scale, height):
-        under = (1 - at) * height < 14
-        ax.annotate(
-            text, (0, at), xycoords="axes fraction", xytext=(3, -3 if under else 3), va="top" if under else "bottom",
-            **note,
-        )  # fmt: skip
     if mark is not None:
-        ax.axvline(mark[0], color=GREY, linewidth=1.0, linestyle=(0, (1, 2)), zorder=1)
-        ax.annotate(mark[1], (mark[0], 0.02), xycoords=ax.get_xaxis_transform(), xytext=(4, 0), **note)
-
-
-def level_dash(name: str) -> Dash:
-    """Short dashes for chance, long ones for other levels."""
-    return (0, (3, 3)) if name == "chance" else (0, (7, 2))
+        ax.axvline(mark[0], color=GREY, linewidth=1.0, linestyle=DOTTED, zorder=1)
 
 
 def add_grid(ax: Axes) -> Axes:

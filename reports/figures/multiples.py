@@ -5,7 +5,7 @@ of the time of a large report.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -14,9 +14,10 @@ from matplotlib.axes import Axes
 from matplotlib.collections import LineCollection, PolyCollection
 from matplotlib.figure import Figure
 
-from reports.figures.lines import level_dash, single_seeds
-from reports.figures.scales import Floats, Scale, level_labels, tick_label
-from reports.figures.theme import DIVERGED, GREY, HAIRLINE, INK, NOTE, RC, TICK, Style, axes_at, fitting, text_width
+from reports.figures.keys import DOTTED, level_dash
+from reports.figures.lines import MOST_MARKERS, runs, single_seeds
+from reports.figures.scales import Floats, Scale, tick_label
+from reports.figures.theme import DIVERGED, GREY, HAIRLINE, INK, RC, TICK, Style, axes_at, fitting, text_width
 
 
 @dataclass(frozen=True)
@@ -42,6 +43,21 @@ def inch_axes(figure: Figure) -> Axes:
     return ax
 
 
+@dataclass
+class _Shapes:
+    """What all panels have in one collection: a collection for each would take most of the time."""
+
+    bands: list[Floats] = field(default_factory=list)
+    band_colours: list[str] = field(default_factory=list)
+    dots: list[Floats] = field(default_factory=list)
+    dot_colours: list[str] = field(default_factory=list)
+
+    def add_dots(self, points: Floats, colour: str) -> None:
+        """Lines of no length, drawn with round ends: an SVG file holds them in the fewest bytes."""
+        self.dots += [np.array([(x, y), (x + 0.001, y)]) for x, y in points]
+        self.dot_colours += [colour] * len(points)
+
+
 @dataclass(frozen=True)
 class Trellis:
     """Panels on one pair of axes (inch_axes), all with the same two scales."""
@@ -65,7 +81,7 @@ class Trellis:
         references: Mapping[str, float],
         mark: tuple[float, str] | None = None,
     ) -> None:
-        """Titles, axes, hairlines at the values, known levels in all panels; their names in the first."""
+        """Titles, axes, hairlines at the values, known levels in all panels; keys.write_key has their names."""
         for panel, name in zip(self.panels, names, strict=True):
             bold = {"weight": RC["axes.titleweight"], "size": RC["axes.titlesize"]}
             self.ax.text(panel.left, panel.top - 0.07, fitting(name, 72 * panel.width), va="bottom", **bold)
@@ -79,16 +95,9 @@ class Trellis:
         for name, level in references.items():
             if self.y.low <= level <= self.y.high:
                 self._add([self.place(p, ends, [level] * 2) for p in self.panels], GREY, 1.0, 1, dash=level_dash(name))
-        first = self.panels[0]
-        for text, at in level_labels(references, self.y, 72 * first.height):
-            under = (1 - at) * first.height < 0.2
-            down = first.top + (1 - at) * first.height + (0.04 if under else -0.04)
-            style: dict[str, Any] = {"va": "top" if under else "bottom", "size": NOTE, "color": GREY, "zorder": 60}
-            self.ax.text(first.left + 0.05, down, text, **style)
         if mark is not None:
             marks = [self.place(p, [mark[0]] * 2, [self.y.low, self.y.high]) for p in self.panels]
-            self._add(marks, GREY, 1.0, 1, dash=(0, (1, 2)))
-            self.ax.text(marks[0][0, 0] + 0.05, marks[0][0, 1] - 0.03, mark[1], va="bottom", size=NOTE, color=GREY)
+            self._add(marks, GREY, 1.0, 1, dash=DOTTED)
 
     def lines(
         self,
@@ -101,27 +110,19 @@ class Trellis:
     ) -> None:
         """Means with bands of lines.summarise_lines: the base in every panel, and the variant whose panel it is.
 
-        Seeds of variants with two are thin lines, from `data` as it was summarised.
+        Variants have dots at their points if these are few and no steps. Seeds of variants with two are thin lines,
+        from `data` as it was summarised.
         """
         of_variant = {str(variant): rows for variant, rows in summary.groupby("variant", sort=False)}
-        bands: list[Floats] = []
-        band_colours: list[str] = []
+        shapes = _Shapes()
         for panel, variant in zip(self.panels, others, strict=True):
             for level, name in ((2, variant), (3, base)):  # the base last: its thin line does not hide the other
-                if name not in of_variant:
-                    continue
-                rows, style = of_variant[name], styles[name]
-                at, mean, low, high = (rows[column].to_numpy(float) for column in (x, "mean", "low", "high"))
-                points = self.place(panel, at, mean)
-                self._add([points], style.colour, style.width, level, dash=style.dash)
-                if len(at) == 1:
-                    self.ax.plot(*points.T, style.marker, color=style.colour, zorder=level, mew=0)
-                    self._add([self.place(panel, [at[0]] * 2, [low[0], high[0]])], style.colour, 1.4, level)
-                elif not np.isnan(low).all():
-                    shown = ~np.isnan(low)
-                    bands.append(self._band(panel, at[shown], low[shown], high[shown]))
-                    band_colours.append(style.colour)
-        self.ax.add_collection(PolyCollection(bands, facecolors=band_colours, alpha=0.18, linewidths=0, zorder=1.8))
+                if name in of_variant:
+                    dotted = x != "step" and name != base
+                    self._line(panel, of_variant[name], x, styles[name], level, shapes, dotted=dotted)
+        bands = PolyCollection(shapes.bands, facecolors=shapes.band_colours, alpha=0.18, linewidths=0, zorder=1.8)
+        self.ax.add_collection(bands)
+        self._add(shapes.dots, shapes.dot_colours, 4.4, 3.5, capstyle="round", snap=False)
         for name, at, values in single_seeds(data, x):
             panels = [p for p, v in zip(self.panels, others, strict=True) if name in (v, base)]
             self._add([self.place(p, at, values) for p in panels], styles[name].colour, 0.8, 2, alpha=0.6)
@@ -140,6 +141,24 @@ class Trellis:
         self.ax.text((left + right) / 2, bottom + 0.32, x_label, ha="center", va="top")
         self.ax.text(0.08, (top + bottom) / 2, y_label, ha="left", va="center", rotation=90)
 
+    def _line(
+        self, panel: Panel, rows: pd.DataFrame, x: str, style: Style, level: float, shapes: "_Shapes", *, dotted: bool
+    ) -> None:
+        """A line, and to `shapes` its bands and dots; without a neighbour a point has a dot and a bar in any case."""
+        at, mean, low, high = (rows[column].to_numpy(float) for column in (x, "mean", "low", "high"))
+        points = self.place(panel, at, mean)
+        self._add([points], style.colour, style.width, level, dash=style.dash)
+        for part in runs(mean):
+            if part.stop - part.start == 1 or (dotted and len(at) <= MOST_MARKERS):
+                shapes.add_dots(points[part], style.colour)
+        for part in runs(low):
+            if part.stop - part.start == 1:
+                bar = self.place(panel, at[part].repeat(2), [low[part][0], high[part][0]])
+                self._add([bar], style.colour, 1.4, level)
+            else:
+                shapes.bands.append(self._band(panel, at[part], low[part], high[part]))
+                shapes.band_colours.append(style.colour)
+
     def _band(self, panel: Panel, at: Floats, low: Floats, high: Floats) -> Floats:
         return np.concatenate([self.place(panel, at, low), self.place(panel, at, high)[::-1]])
 
@@ -148,7 +167,7 @@ class Trellis:
         for tick in x_ticks if panel.is_lowest else ():
             ((x, y),) = self.place(panel, [tick], [self.y.low])
             half = text_width(tick_label(tick), TICK) / 2
-            x_text = min(x, right + 0.04 - half)  # labels of neighbours must not meet
+            x_text = min(max(x, panel.left - 0.04 + half), right + 0.04 - half)  # labels of neighbours must not meet
             self.ax.text(x_text, y + 0.07, tick_label(tick), ha="center", va="top", size=TICK, color=INK)
             self._add([np.array([(x, y), (x, y + 0.05)])], GREY, 0.6, 1)
         for tick in y_ticks if panel.is_left else ():
@@ -157,8 +176,15 @@ class Trellis:
             self._add([np.array([(x - 0.05, y), (x, y)])], GREY, 0.6, 1)
 
     def _add(
-        self, lines: Sequence[Floats], colour: str, width: float, level: float, *, dash: Any = "-", alpha: float = 1.0
+        self,
+        lines: Sequence[Floats],
+        colour: str | list[str],
+        width: float,
+        level: float,
+        *,
+        dash: Any = "-",
+        **style: Any,
     ) -> None:
-        drawn = LineCollection(lines, colors=colour, linewidths=width, linestyles=[dash], alpha=alpha, zorder=level)
+        drawn = LineCollection(lines, colors=colour, linewidths=width, linestyles=[dash], zorder=level, **style)
         drawn.set_clip_on(False)
         self.ax.add_collection(drawn, autolim=False)

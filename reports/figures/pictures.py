@@ -8,7 +8,7 @@ from matplotlib.figure import Figure
 
 from reports.experiment import Experiment
 from reports.families import Family
-from reports.figures.captions import HOLLOW, PARTS, joined, lines_alt, lines_caption, listed
+from reports.figures.captions import HOLLOW, PARTS, incomplete, joined, lines_alt, lines_caption, listed
 from reports.figures.costs import COSTS, cost_figure, cost_points
 from reports.figures.designs import design_pictures
 from reports.figures.gallery import Gallery as Gallery
@@ -22,7 +22,7 @@ from reports.metrics import LONG_RANGE, facts
 from reports.rows import ITEMS
 from reports.statistics import summarise
 from reports.table import SPLITS, by_seed, describe_counts, describe_value, records, with_axis
-from reports.wording import effects_caption, long_range_note
+from reports.wording import FORCED, effects_caption, long_range_note
 
 LEAST_ITEMS = 10
 """Test items that a point of a curve must rest on, where their number is known."""
@@ -170,12 +170,13 @@ def _axis_picture(
         mark=None if trained is None else (trained, f"trained at {trained:g}"),
     )
     parts = [
-        lines_caption(experiment.base, data, metric),
+        lines_caption(data, metric),
         f"Points that rest on fewer than {LEAST_ITEMS} test items are left out." if axis == "distance" else "",
         long_range_note(experiment.values)
         if metric == "accuracy" and axis == "distance" and LONG_RANGE in experiment.metrics
         else "",
         _leaking_note(experiment, data),
+        incomplete(experiment, set(data["variant"])),
     ]
     title = f"{facts(metric).name} by {axis}"
     return gallery.hang(figure, name, title, joined(parts), alt=lines_alt(title, data, "at"), kind=kind)
@@ -183,8 +184,11 @@ def _axis_picture(
 
 def _leaking_note(experiment: Experiment, data: pd.DataFrame) -> str:
     names = [v for v in experiment.order if v in experiment.leaking and (data["variant"] == v).any()]
-    verb = "sees" if len(names) == 1 else "see"
-    return f"{listed(names)} {verb} the tokens that are to be predicted." if names else ""
+    return f"{listed(names)} {_sees(names)} the tokens that are to be predicted." if names else ""
+
+
+def _sees(names: list[str]) -> str:
+    return "sees" if len(names) == 1 else "see"
 
 
 def _trained_at(experiment: Experiment, axis: str) -> float | None:
@@ -209,12 +213,13 @@ def _curve_picture(experiment: Experiment, curves: pd.DataFrame, metric: str, na
         mark_ends=True,
     )
     parts = [
-        f"{lines_caption(experiment.base, drawn, metric)} Validation set.",
+        f"{lines_caption(drawn, metric)} Validation set.",
         f"Of {curves['step'].nunique()} steps {drawn['step'].nunique()} are drawn." if len(drawn) < len(curves) else "",
         "✕: a run diverged here; from there on the mean is over the other seeds."
         if (curves["state"] == "diverged").any()
         else "",
         _leaking_note(experiment, drawn),
+        incomplete(experiment, set(drawn["variant"])),
     ]
     title = f"{facts(metric).name} while training"
     return gallery.hang(figure, name, title, joined(parts), alt=lines_alt(title, drawn, "step"), kind="curve")
@@ -237,16 +242,19 @@ def _cost_pictures(experiment: Experiment, stem: str, gallery: Gallery) -> Itera
     metric = next((m for m in experiment.metrics if facts(m).better and f"{m}_mean" in variants), None)
     if metric is None:
         return
+    left_out = [v for v in experiment.order if v in experiment.leaking and metric in FORCED]
+    variants = variants[~variants["variant"].isin(left_out)]
     points = {cost: cost_points(variants, metric, cost) for cost in COSTS}
     points = {cost: rows for cost, rows in points.items() if len(rows) > 1}
     if not points:
         return
-    figure, unnamed = cost_figure(points, metric=metric, styles=experiment.styles, hollow=experiment.leaking)
+    figure, unnamed = cost_figure(points, metric=metric, styles=experiment.styles)
     better = "lower" if facts(metric).better < 0 else "higher"
+    leaks = f"Left out: {listed(left_out)}, which {_sees(left_out)} the tokens that are to be predicted."
     parts = [
         f"Means over completed runs; cheaper is further left, better is {better}. "
         "Grey line: variants that no other beats on both.",
-        HOLLOW + " It is left out of the line." if experiment.leaking else "",
+        leaks if left_out else "",
         f"No room for the names of {listed(unnamed)}." if unnamed else "",
     ]
     names = listed([COSTS[cost].lower().replace("flops", "FLOPs") for cost in points])
@@ -284,13 +292,20 @@ def _family_picture(family: Family, data: pd.DataFrame, metric: str, name: str, 
         at_places=True,
     )
     parts = [
-        lines_caption(point.base, data, metric),
+        lines_caption(data, metric),
         f"Each value of {family.path} is trained by itself.",
         _far_note(family) if metric == LONG_RANGE else "",
-        "✕: a diverged run, with the value fixed for it beforehand." if (data["state"] == "diverged").any() else "",
+        _diverged_note(data),
     ]
     title = f"{facts(metric).name} by {family.path}"
     return gallery.hang(figure, name, title, joined(parts), alt=lines_alt(title, data, "at"), kind="setting")
+
+
+def _diverged_note(data: pd.DataFrame) -> str:
+    """How many runs diverged, of which variant, at which value of the setting."""
+    rows = data[data["state"] == "diverged"].groupby(["variant", "at"], sort=False)["seed"].nunique().reset_index()
+    counts = ", ".join(f"{row['seed']} of {row['variant']} at {row['at']:g}" for row in records(rows))
+    return f"✕: a diverged run, with the value fixed for it beforehand. Diverged: {counts}." if counts else ""
 
 
 def _far_note(family: Family) -> str:

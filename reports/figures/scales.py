@@ -9,10 +9,11 @@ import pandas as pd
 from matplotlib.ticker import LogLocator, MaxNLocator
 from numpy.typing import ArrayLike, NDArray
 
-from reports.figures.theme import NOTE, TICK, text_width
+from reports.figures.theme import TICK, text_width
 from reports.metrics import facts
 
 Floats = NDArray[np.float64]
+Ends = tuple[float, float]
 
 STEPS = [1, 2, 5, 10]
 """Of ticks."""
@@ -45,6 +46,14 @@ class Scale:
     def _along(self, values: ArrayLike) -> Floats:
         numbers = np.asarray(values, dtype=np.float64)
         return np.log(numbers) if self.log else numbers
+
+
+def bounds(metric: str) -> Ends:
+    """Lowest and highest value that a metric can have: 0 and 1 for shares, 0 and 100 for points such as BLEU."""
+    known = facts(metric)
+    if known.share:
+        return 0.0, 1.0
+    return (0.0, 100.0) if known.unit == "points" and known.better else (-np.inf, np.inf)
 
 
 def is_log(values: "pd.Series[float]", metric: str) -> bool:
@@ -163,23 +172,8 @@ def tick_label(value: float, _: Any = None) -> str:
     return "0" if abs(value) < 1e-12 else f"{value:g}".replace("-", "−") if value < 0 else f"{value:g}"
 
 
-def level_labels(references: Mapping[str, float], scale: Scale, points: float) -> list[tuple[str, float]]:
-    """Texts for known levels, and where they stand (share of the axis, `points` high).
-
-    Names are joined where they would touch. What is beyond an end stands there as an arrow with its value.
-    """
-    inside = sorted((level, name) for name, level in references.items() if scale.low <= level <= scale.high)
-    found: list[tuple[str, float]] = []
-    for level, name in inside:
-        at = float(scale.share(level))
-        if found and (at - found[-1][1]) * points < NOTE + 4:
-            found[-1] = (f"{found[-1][0]}, {name}", at)
-        else:
-            found.append((name, at))
-    for arrow, end, beyond in (
-        ("↓", 0.0, {name: level for name, level in references.items() if level < scale.low}),
-        ("↑", 1.0, {name: level for name, level in references.items() if level > scale.high}),
-    ):
-        if beyond:
-            found.append((f"{arrow} " + ", ".join(f"{name} {level:.3g}" for name, level in beyond.items()), end))
-    return found
+def level_names(references: Mapping[str, float], scale: Scale) -> list[str]:
+    """Names of known levels with their values: `chance 0.5`; with an arrow where one is beyond an end of the axis."""
+    arrows = ("↓ " if level < scale.low else "↑ " if level > scale.high else "" for level in references.values())
+    levels = (f"{name} {level:.3g}".replace(" -", " −") for name, level in references.items())
+    return [arrow + level for arrow, level in zip(arrows, levels, strict=True)]

@@ -8,11 +8,11 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from reports.figures.keys import HEIGHT, level_entries, write_key
 from reports.figures.layouts import LEFT, panel_title
-from reports.figures.lines import add_grid, add_references, diverged, plot_crosses, set_scales, summarise_lines
-from reports.figures.scales import is_log, place_scale, place_ticks, value_scale, value_ticks
-from reports.figures.theme import GREY, INK, PAPER, WIDTH, Style, axes_at, plain, size_of
-from reports.metrics import facts
+from reports.figures.lines import add_grid, add_levels, diverged, plot_crosses, set_scales, summarise_lines
+from reports.figures.scales import Scale, bounds, is_log, place_scale, place_ticks, value_scale, value_ticks
+from reports.figures.theme import GREY, PAPER, WIDTH, Style, axes_at, plain, size_of
 from reports.table import records
 
 FEWEST = 3
@@ -45,13 +45,14 @@ def plot_setting(
     metric: str,
     styles: Mapping[str, Style],
     references: Mapping[str, float],
-) -> Axes:
+) -> Scale:
     """Mean and interval of a metric at each value of a setting, joined by a line; ticks at exactly the values.
 
     `data` has variant, seed, state, value and `at`, the value of the setting. Points have the looks of their variants.
+    Gives the scale of the metric.
     """
     log = is_log(data["value"], metric)
-    summary = summarise_lines(data, "at", log=log, share=facts(metric).share).sort_values("at", kind="stable")
+    summary = summarise_lines(data, "at", log=log, ends=bounds(metric)).sort_values("at", kind="stable")
     x = place_scale(data["at"].tolist())
     y = value_scale(data["value"], summary, metric=metric, references=references)
     set_scales(ax, x, y, place_ticks(data["at"].tolist(), x, size_of(ax)[0]), value_ticks(y))
@@ -63,8 +64,9 @@ def plot_setting(
         ax.plot([row["at"]] * 2, [row["low"], row["high"]], color=style.colour, linewidth=2.2, zorder=3)
         ax.plot(row["at"], row["mean"], style.marker, color=style.colour, ms=8, mec=PAPER, mew=0.8, zorder=4)
     plot_crosses(diverged(data), ax, x="at")
-    add_references(ax, references, y)
-    return add_grid(ax)
+    add_levels(ax, references, y)
+    add_grid(ax)
+    return y
 
 
 def settings_figure(
@@ -77,18 +79,17 @@ def settings_figure(
 ) -> Figure:
     """A curve for each metric of `data` side by side (plot_setting); `base` and its value get a mark."""
     width = min(5.2, (WIDTH - 0.2) / len(data))
-    figure = Figure(figsize=(width * len(data), 3.95))
+    figure = Figure(figsize=(width * len(data), 3.95 + HEIGHT))
     for i, (metric, rows) in enumerate(data.items()):
-        ax = axes_at(figure, i * width + LEFT - 0.2, 0.65, width - LEFT, 2.65)
-        plot_setting(rows, ax, metric=metric, styles=styles, references=references.get(metric, {}))
+        left = i * width + LEFT - 0.2
+        ax = axes_at(figure, left, 0.65, width - LEFT, 2.65)
+        levels = references.get(metric, {})
+        y = plot_setting(rows, ax, metric=metric, styles=styles, references=levels)
         panel_title(ax, metric, None)
         ax.set_xlabel(path)
-        if base is not None:
-            place = ax.get_xaxis_transform()
-            ax.annotate(
-                plain(base[0]), (base[1], 1), xycoords=place, xytext=(0, 0), textcoords="offset points", ha="center",
-                va="bottom", fontsize=9.5, color=INK,
-            )  # fmt: skip
+        mark = None if base is None else (base[1], plain(base[0]))
+        add_levels(ax, {}, y, mark)
+        write_key(figure, level_entries(levels, y, mark), left, 3.95)
     return figure
 
 

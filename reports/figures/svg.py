@@ -27,7 +27,7 @@ ROOT = "font-family: 'DejaVu Sans', Verdana, sans-serif; stroke-linejoin: round;
 
 def save(figure: Figure, folder: Path, name: str) -> str:
     """Write a figure as PNG and SVG, and give the SVG, whose bytes depend on the figure alone."""
-    figure.savefig(folder / f"{name}.png")
+    figure.savefig(folder / f"{name}.png", pil_kwargs={"compress_level": 1})  # the usual takes three times as long
     buffer = io.StringIO()
     figure.savefig(buffer, format="svg", metadata={"Date": None}, facecolor="none")
     svg = compact(buffer.getvalue())

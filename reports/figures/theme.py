@@ -6,7 +6,8 @@ the same rows always give the same picture.
 """
 
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
@@ -29,7 +30,7 @@ WIDTH = 12.4
 COLOURS = [sns.color_palette("colorblind").as_hex()[i] for i in (0, 1, 2, 3, 4, 5, 9)]
 Dash = Literal["-"] | tuple[float, Sequence[float]]
 DASHES: tuple[Dash, ...] = ("-", (0, (5, 1.6)), (0, (1.4, 1.4)), (0, (6, 1.5, 1.4, 1.5)))
-MARKERS = "osD^vPXp*"
+MARKERS = "osD^vPXp<"
 
 RC: Any = {  # matplotlib-stubs list every key as a Literal
     "font.family": "sans-serif",
@@ -87,15 +88,23 @@ def theme() -> Iterator[None]:
         yield
 
 
-def styles(variants: Sequence[str], base: str) -> dict[str, Style]:
-    """Black for the base; for each other its place in `variants` decides: 28 pairs of colour and dash, 252 with marker.
+def styles(variants: Sequence[str], base: str, groups: Iterable[Collection[str]] = ()) -> dict[str, Style]:
+    """Black for the base; for each other in turn the first looks that are free: 28 of colour and dash, 252 with marker.
 
-    Give the variants of the whole study, so that one looks the same in all its experiments.
+    Give the variants of the whole study, so that one looks the same in all its experiments, and as `groups` those of
+    each experiment: of a group no two have one colour while there are others.
     """
-    chosen = {}
-    for i, variant in enumerate(variants):
-        dash = DASHES[i // len(COLOURS) % len(DASHES)]
-        chosen[variant] = Style(COLOURS[i % len(COLOURS)], dash, MARKERS[i % len(MARKERS)])
+    near: dict[str, set[str]] = {variant: set() for variant in variants}
+    for group in groups:
+        for variant in near.keys() & set(group):
+            near[variant].update(group)
+    uses, chosen = dict.fromkeys(COLOURS, 0), dict[str, Style]()
+    for variant in near:
+        beside = Counter(chosen[other].colour for other in near[variant] if other in chosen)
+        _, times, i = min((beside[colour], uses[colour], i) for i, colour in enumerate(COLOURS))
+        marker = MARKERS[(i + len(COLOURS) * times) % len(MARKERS)]
+        chosen[variant] = Style(COLOURS[i], DASHES[times % len(DASHES)], marker)
+        uses[COLOURS[i]] += 1
     return {**chosen, base: Style(INK, "-", "o", 1.4)}
 
 

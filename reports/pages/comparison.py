@@ -11,23 +11,21 @@ from pathlib import Path
 from typing import Any
 
 import pandas as pd
-from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from reports.experiment import Experiment
-from reports.figures import palette
 from reports.figures.gallery import Gallery, Picture, slug
 from reports.figures.layouts import effects_figure
 from reports.figures.theme import theme
 from reports.metrics import facts, number, signed
 from reports.pages import markdown, summary
 from reports.pages.agreement import AGREEMENTS, comparison_table
+from reports.pages.environment import environment
 from reports.pages.exports import csv_text
 from reports.pages.matches import Match, alone, differences, matches
 from reports.rows import StudyRows, read_study, write_text
 from reports.table import make_tables, records
 from reports.wording import interval, times
 
-TEMPLATES = Path(__file__).parent / "templates"
 COLUMNS = ("Metric", "Variant", "A", "B", "B − A", "Effect in A", "Effect in B", "Change of the effect", "The effects")
 EXPLANATION = (
     "A and B: means over seeds. B − A: with its 95 % interval, paired by seed where the runs of both studies have the "
@@ -68,7 +66,7 @@ def build_comparison(first: Path, second: Path) -> Path:
         gallery = Gallery(place)
         parts = [_part(match, table[table["experiment"] == match.name], i, gallery) for i, match in enumerate(found, 1)]
     gallery.clear()
-    texts = _texts(studies, found, table, alone(a, b, found))
+    texts = _texts(studies, found, table, alone(a, b, found), doubts(studies, (a, b)))
     write_text(place.with_name(f"{place.name}.csv"), csv_text(table))
     write_text(place.with_name(f"{place.name}.md"), document(texts, parts))
     page = place.with_name(f"{place.name}.html")
@@ -170,40 +168,43 @@ def _renamed(frames: Sequence[pd.DataFrame], rows: Mapping[int, Mapping[str, str
     return pd.concat(parts, ignore_index=True)
 
 
+def doubts(studies: Sequence[StudyRows], experiments: Sequence[Sequence[Experiment]]) -> list[str]:
+    """What makes the rows of each study doubtful, and what of it could not be read."""
+    found = []
+    for letter, study, of_study in zip("AB", studies, experiments, strict=True):
+        problems = of_study[0].tables.problems if of_study else []
+        found += [f"{letter}: {text}" for text in (*summary.warnings(study), *summary.unreadable(problems))]
+    return found
+
+
 def _texts(
-    studies: tuple[StudyRows, StudyRows], found: Sequence[Match], table: pd.DataFrame, unmatched: Sequence[str]
+    studies: tuple[StudyRows, StudyRows],
+    found: Sequence[Match],
+    table: pd.DataFrame,
+    unmatched: Sequence[str],
+    warnings: Sequence[str],
 ) -> dict[str, Any]:
     """What page and Markdown say of both studies as wholes."""
     differing = differences(*studies, found)
     effects = [row for row in records(table) if row["agreement"]]
     metrics = {name for name, *_ in differing}
     mixed = [facts(m).name for m in table["metric"].unique() if facts(m).name in metrics]
-    doubts = [f"{' and '.join(mixed)}: computed in different ways in A and B."] if mixed else []
-    for letter, study in zip("AB", studies, strict=True):
-        doubts += [f"{letter}: {text}" for text in summary.warnings(study)]
+    computed = [f"{' and '.join(mixed)}: computed in different ways in A and B."] if mixed else []
     return {
         "studies": [
             (letter, study.plan["study"], str(study.folder), summary.progress(study))
             for letter, study in zip("AB", studies, strict=True)
         ],
         "headline": tally(effects) if found else "The two studies have no experiment in common.",
-        "warnings": doubts,
+        "warnings": [*computed, *warnings],
         "unmatched": list(unmatched),
         "differing": differing,
     }
 
 
 def _render(texts: Mapping[str, Any], parts: Sequence[Part], stem: str) -> str:
-    environment = Environment(
-        loader=FileSystemLoader(TEMPLATES),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    colours = {"light": palette.properties(palette.LIGHT), "dark": palette.properties(palette.DARK)}
     shown = {"parts": parts, "columns": COLUMNS, "explanation": EXPLANATION, "stem": stem}
-    return environment.get_template("comparison.html").render(**texts, **shown, **colours)
+    return environment().get_template("comparison.html").render(**texts, **shown)
 
 
 def document(texts: Mapping[str, Any], parts: Sequence[Part]) -> str:

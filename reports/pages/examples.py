@@ -32,8 +32,8 @@ class Output:
     """What one variant makes of a sentence."""
 
     variant: str
-    words: tuple[tuple[str, bool], ...]
-    """Each word, and whether the base has another one there; DROPPED and EMPTY stand in for words."""
+    parts: tuple[tuple[str, bool], ...]
+    """Stretches of words, and whether the base has others there; DROPPED and EMPTY stand in for words."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -73,15 +73,15 @@ def examples_caption(experiment: Experiment) -> str:
 
 
 def marked(base: str, variant: str) -> tuple[tuple[str, bool], ...]:
-    """Words of a translation, and whether they differ from those of the base; see Output."""
+    """A translation in stretches of words that are alike or differ from those of the base; see Output."""
     before, after = base.split(), variant.split()
     if not after:
         return ((EMPTY, bool(before)),)
-    found: list[tuple[str, bool]] = []
-    for kind, _, _, start, end in SequenceMatcher(a=before, b=after, autojunk=False).get_opcodes():
-        words = after[start:end] if kind != "delete" else [DROPPED]
-        found += [(word, kind != "equal") for word in words]
-    return tuple(found)
+    changes = SequenceMatcher(a=before, b=after, autojunk=False).get_opcodes()
+    return tuple(
+        (DROPPED if kind == "delete" else " ".join(after[start:end]), kind != "equal")
+        for kind, _, _, start, end in changes
+    )
 
 
 def _read(folder: Path) -> pd.DataFrame | None:
@@ -115,7 +115,7 @@ def _example(sentence: Sentence, hypotheses: Mapping[str, Mapping[Sentence, str]
         source=sentence[0],
         reference=sentence[1],
         outputs=tuple(
-            Output(variant=variant, words=marked(of_base, found[sentence]))
+            Output(variant=variant, parts=marked(of_base, found[sentence]))
             for variant, found in hypotheses.items()
             if sentence in found
         ),

@@ -41,22 +41,32 @@ ORIGIN_TEXTS = ("reason", "commit", "host", "device", "started", "ended")
 """Columns of text that are missing in a run without a result."""
 
 
-def write(tables: Tables, verdicts: Sequence[Verdict], folder: Path) -> None:
-    """Write every table of a study as CSV, and the report as Markdown and LaTeX; `folder` is made if need be.
+def write(tables: Tables, verdicts: Sequence[Verdict], folder: Path, measured: Sequence[str] = ()) -> list[str]:
+    """Write every table of a study as CSV, and the report as Markdown and LaTeX; gives the names of the files.
 
-    claims.csv is there without verdicts too, with its header alone, so that whatever reads it finds it; verdicts.tex is
-    not, and one of an earlier report is removed.
+    `folder` is made if need be; `measured` are the titles of figures of measurements. claims.csv is there without
+    verdicts too, with its header alone, so that whatever reads it finds it; verdicts.tex is not, and one of an earlier
+    report is removed.
     """
     folder.mkdir(parents=True, exist_ok=True)
+    texts = {f"{name}.csv": csv_text(frame) for name, frame in frames(tables, verdicts).items()}
+    texts |= documents(tables, verdicts, measured)
+    for name, text in texts.items():
+        write_text(folder / name, text)
+    if not verdicts:
+        (folder / "verdicts.tex").unlink(missing_ok=True)
+    return sorted(texts)
+
+
+def documents(tables: Tables, verdicts: Sequence[Verdict], measured: Sequence[str]) -> dict[str, str]:
+    """The files to be read by people, by name."""
     experiments = [Experiment(tables, name) for name in tables.study.plan["experiments"]]
-    for name, frame in frames(tables, verdicts).items():
-        write_text(folder / f"{name}.csv", csv_text(frame))
-    write_text(folder / "report.md", markdown.document(tables.study, experiments, verdicts))
-    write_text(folder / "variants.tex", latex.variants(experiments))
-    write_text(folder / "effects.tex", latex.effects(experiments))
-    (folder / "verdicts.tex").unlink(missing_ok=True)
-    if verdicts:
-        write_text(folder / "verdicts.tex", latex.verdicts(verdicts))
+    found = {
+        "report.md": markdown.document(tables, experiments, verdicts, measured),
+        "variants.tex": latex.variants(experiments),
+        "effects.tex": latex.effects(experiments),
+    }
+    return {**found, "verdicts.tex": latex.verdicts(verdicts)} if verdicts else found
 
 
 def frames(tables: Tables, verdicts: Sequence[Verdict]) -> dict[str, pd.DataFrame]:

@@ -67,6 +67,11 @@ class Cell:
     """By which it is sorted; a text is sorted as text."""
 
     @property
+    def looks(self) -> str:
+        """`kind` as classes of CSS; a number is what cells are by default."""
+        return " ".join(name for name in self.kind.split() if name != "number")
+
+    @property
     def sort_key(self) -> str:
         """`value` as a script reads it; empty where there is none."""
         return "" if self.value is None or self.value != self.value else f"{self.value:.9g}"

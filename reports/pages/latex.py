@@ -10,9 +10,11 @@ from typing import Any
 
 from reports.experiment import Experiment
 from reports.metrics import facts, number, signed
-from reports.pages.markdown import effects_on, mean, probability, seeds
+from reports.pages.grids import optional
+from reports.pages.markdown import effects_on, mean
 from reports.table import describe_counts, records
 from reports.verdicts import Verdict
+from reports.wording import seeds_of
 
 SPECIAL = {
     **{c: f"\\{c}" for c in "&%$#_{}"},
@@ -76,9 +78,15 @@ def effects(experiments: Sequence[Experiment]) -> str:
 
 def _effects(experiment: Experiment) -> str:
     return tabular(
-        ["Metric", "Variant", "Difference ± 95 %", "p (Holm)", "n"],
+        ["Metric", "Variant", "Difference ± 95 %", "p (Holm)", "Seeds"],
         [
-            [facts(metric).name, row["variant"], _difference(row, metric), probability(row["p_holm"]), seeds(row)]
+            [
+                facts(metric).name,
+                row["variant"],
+                _difference(row, metric),
+                optional(row["p_holm"], ".2g"),
+                seeds_of(row),
+            ]
             for metric in experiment.compared
             for row in effects_on(experiment, metric)
         ],

@@ -9,23 +9,32 @@ from reports.experiment import Experiment
 from reports.metrics import facts, number, signed
 from reports.pages import summary
 from reports.pages.findings import findings, lead
-from reports.rows import COUNTED, StudyRows
-from reports.table import describe_counts, records
+from reports.pages.grids import optional
+from reports.rows import StudyRows
+from reports.table import Tables, describe_counts, records
 from reports.verdicts import Verdict
-from reports.wording import effect_note, interval
+from reports.wording import effect_note, interval, seeds_of
 
 SPECIAL = re.compile(r"([\\`*_{}\[\]<>#|&~!$]|:(?=[a-z+-][\w+-]*:))")  # the last: names of emoji
 LIST = re.compile(r"^(\d*)([-+.)])(?=\s|$)")
 
 
-def document(study: StudyRows, experiments: Sequence[Experiment], verdicts: Sequence[Verdict]) -> str:
-    """The page: headline, variants and effects of each experiment, verdicts, what did not complete, origin."""
+def document(
+    tables: Tables, experiments: Sequence[Experiment], verdicts: Sequence[Verdict], measured: Sequence[str] = ()
+) -> str:
+    """The page: headline, variants and effects of each experiment, verdicts, what did not complete, origin.
+
+    `measured`: titles of figures of measurements, which stand in for a finding where nothing was trained.
+    """
+    study = tables.study
+    doubts = [*summary.warnings(study), *summary.unreadable(tables.problems)]
     parts = [
         f"# {escape(study.plan['study'])}: ablation report",
         escape(study.plan.get("description", "")),
-        escape(_headline(study, experiments)),
+        escape(_headline(experiments) or summary.instead(study, measured)),
         escape(summary.progress(study)),
-        *(f"Warning: {escape(text)}" for text in summary.warnings(study)),
+        *(f"Warning: {escape(text)}" for text in doubts),
+        escape(summary.foreign(study)),
         *(part for experiment in experiments for part in _experiment(experiment, alone=len(experiments) == 1)),
         *_verdicts(verdicts),
         *_unfinished(study),
@@ -47,13 +56,12 @@ def table(columns: Sequence[str], rows: Sequence[Sequence[str]], *, texts: int =
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
 
-def _headline(study: StudyRows, experiments: Sequence[Experiment]) -> str:
+def _headline(experiments: Sequence[Experiment]) -> str:
+    """What the experiment that speaks for the study says; empty where there is nothing to compare."""
     leading = lead(experiments)
-    if leading is not None:
-        return _sentences(leading) if len(experiments) == 1 else f"{leading.name}: {_sentences(leading)}"
-    if any(row.state in COUNTED for row in study.runs):
-        return "Nothing to compare: no variant has finished together with its base."
-    return "Nothing has finished yet."
+    if leading is None:
+        return ""
+    return _sentences(leading) if len(experiments) == 1 else f"{leading.name}: {_sentences(leading)}"
 
 
 def _sentences(experiment: Experiment) -> str:
@@ -70,7 +78,9 @@ def _experiment(experiment: Experiment, *, alone: bool) -> Iterator[str]:
     rows = [row for metric in experiment.compared for row in _effects_on(experiment, metric)]
     if rows:
         yield "### Effects"
-        yield table(["Metric", "Variant", "Difference", "95 % interval", "p", "p (Holm)", "n", "Note"], rows, texts=2)
+        yield table(
+            ["Metric", "Variant", "Difference", "95 % interval", "p", "p (Holm)", "Seeds", "Note"], rows, texts=2
+        )
         yield (
             "Variant minus base, paired by seed. p (Holm) is corrected for the variants compared on the same metric of "
             "the experiment."
@@ -118,26 +128,13 @@ def _effects_on(experiment: Experiment, metric: str) -> list[list[str]]:
             row["variant"],
             signed(row["difference"], metric),
             interval(row["low"], row["high"], metric),
-            probability(row["p_value"]),
-            probability(row["p_holm"]),
-            seeds(row),
+            optional(row["p_value"], ".2g"),
+            optional(row["p_holm"], ".2g"),
+            seeds_of(row),
             effect_note(row),
         ]
         for row in effects_on(experiment, metric)
     ]
-
-
-def probability(value: float | None) -> str:
-    """A p value to print: `0.013`, `2e-05`; a dash where there is none."""
-    return "–" if value is None or isnan(value) else f"{value:.2g}".replace("-", "−")
-
-
-def seeds(effect: Mapping[str, Any]) -> str:
-    """Seeds that an effect rests on: `3`; `2 of 3, 1 diverged` where not all that were planned completed."""
-    n, planned = effect["n_seeds"], max(effect["planned"], effect["base_planned"])
-    diverged = max(effect["diverged"], effect["base_diverged"])
-    known = f"{n}" if n == planned else f"{n} of {planned}"
-    return f"{known}, {diverged} diverged" if diverged else known
 
 
 def _verdicts(verdicts: Sequence[Verdict]) -> Iterator[str]:

@@ -45,7 +45,8 @@ def matches(first: Sequence[Experiment], second: Sequence[Experiment]) -> list[M
 
 def _variants(first: Experiment, second: Experiment) -> tuple[tuple[str, str], ...]:
     pairs = [(variant, variant) for variant in first.order if variant in second.order]
-    if first.base not in second.order and second.base not in first.order:
+    renamed = first.base not in second.order and second.base not in first.order
+    if renamed and first.base in first.order and second.base in second.order:
         pairs.insert(0, (first.base, second.base))
     return tuple(pairs)
 

@@ -10,28 +10,25 @@ from pathlib import Path
 from typing import Any
 
 import pandas as pd
-from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
 from reports import claims
 from reports.experiment import Experiment
-from reports.figures import palette
 from reports.figures.gallery import Gallery
 from reports.figures.theme import theme
 from reports.pages import exports, summary
 from reports.pages.components import components
+from reports.pages.environment import TEMPLATES, environment
 from reports.pages.findings import lead
 from reports.pages.grids import Link, cost_grid
 from reports.pages.overall import overall_grid
 from reports.pages.sections import Section, anchor, make_sections, measurements
-from reports.rows import COUNTED, StudyRows, read_study, write_text
+from reports.rows import read_study, write_text
 from reports.statistics import LEVEL
 from reports.table import Tables, make_tables
 from reports.verdicts import Verdict, false_verdicts
-from reports.wording import SYMBOLS, estimate, outcomes, sentence, times
+from reports.wording import outcomes
 
-TEMPLATES = Path(__file__).parent / "templates"
-TABLES = (".csv", ".md", ".tex")
 ENDS = ("started", "ended")
 
 
@@ -48,8 +45,7 @@ def build(study_folder: Path, refresh: int | None = None) -> Path:
         gallery = Gallery(folder / "figures")
         sections = list(make_sections(experiments, gallery))
     verdicts = claims.verdicts(tables)
-    exports.write(tables, verdicts, folder)
-    files = sorted(path.name for path in folder.iterdir() if path.suffix in TABLES)
+    files = exports.write(tables, verdicts, folder, measurements(sections))
     page = render(tables, experiments, sections, verdicts, files=files, refresh=refresh)
     write_text(folder / "index.html", page)
     gallery.clear()
@@ -66,7 +62,7 @@ def render(
     refresh: int | None = None,
 ) -> str:
     """The page as HTML; `files` are those that lie beside it."""
-    study, template = tables.study, _environment().get_template("index.html")
+    study, template = tables.study, environment().get_template("index.html")
     leading = lead(experiments)
     head = next((s for s in sections if leading and s.anchor == anchor(experiments.index(leading) + 1)), None)
     parts = components(experiments, [anchor(place) for place, _ in enumerate(experiments, 1)])
@@ -74,11 +70,11 @@ def render(
     return template.render(
         study=study.plan["study"],
         description=study.plan.get("description", ""),
-        headline=_headline(study, sections, head),
+        headline=head.findings.headline if head and head.findings else summary.instead(study, measurements(sections)),
         lead=head,
         progress=summary.progress(study),
-        warnings=[*summary.warnings(study), *tables.problems],
-        foreign=_foreign(study.foreign),
+        warnings=[*summary.warnings(study), *summary.unreadable(tables.problems)],
+        foreign=summary.foreign(study),
         contents=_contents(sections, overall=overall, parts=parts, verdicts=verdicts, unfinished=unfinished, cost=cost),
         verdicts=verdicts,
         chapters=by_chapter(verdicts),
@@ -95,33 +91,15 @@ def render(
         command=summary.command(study),
         files=files,
         refresh=refresh,
-        **_looks(),
+        **_script(),
     )
 
 
-def _environment() -> Environment:
-    environment = Environment(
-        loader=FileSystemLoader(TEMPLATES),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    environment.globals |= {
-        "symbols": SYMBOLS,
-        "estimate": estimate,
-        "variable": palette.variable,
-        "sentence": sentence,
-    }
-    return environment
-
-
-def _looks() -> dict[str, Any]:
-    """Colours, and the one script with its digest, which alone the page allows."""
+def _script() -> dict[str, Any]:
+    """The one script of the page, with its digest, by which alone the page allows it."""
     script = (TEMPLATES / "page.js").read_text(encoding="utf-8")
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
-    colours = {"light": palette.properties(palette.LIGHT), "dark": palette.properties(palette.DARK)}
-    return {"script": Markup(script), "digest": digest, **colours}
+    return {"script": Markup(script), "digest": digest}
 
 
 def by_chapter(verdicts: Sequence[Verdict]) -> dict[str, list[Verdict]]:
@@ -130,25 +108,6 @@ def by_chapter(verdicts: Sequence[Verdict]) -> dict[str, list[Verdict]]:
     for verdict in verdicts:
         found.setdefault(verdict.section, []).append(verdict)
     return found
-
-
-def _headline(study: StudyRows, sections: Sequence[Section], head: Section | None) -> str:
-    """The page in one sentence: that of the experiment that speaks for the study, or what was measured."""
-    if head is not None and head.findings is not None:
-        return head.findings.headline
-    if not any(row.state in COUNTED for row in study.runs):
-        return "Nothing has finished yet."
-    titles = measurements(sections)
-    if titles:
-        return f"Measured, nothing trained: {', '.join(titles)}."
-    if all(row.variant == study.plan["experiments"][row.experiment]["base"] for row in study.runs):
-        return "Nothing to compare: no experiment has a variant beside its base."
-    return "Nothing to compare yet: no variant has finished together with its base."
-
-
-def _foreign(runs: int) -> str:
-    are = "is" if runs == 1 else "are"
-    return f"{times(runs, 'other run')} in this folder {are} not part of the current plan." if runs else ""
 
 
 def _contents(sections: Sequence[Section], **parts: Any) -> list[Link]:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from reports.metrics import facts
-from reports.rows import STATES, StudyRows
+from reports.rows import COUNTED, STATES, StudyRows
 from reports.wording import times
 
 
@@ -41,6 +41,34 @@ def warnings(study: StudyRows) -> list[str]:
         (mixed, f"{' and '.join(mixed)}: computed in different ways, the numbers cannot be compared."),
     ]
     return [text for holds, text in found if holds]
+
+
+SHOWN = 3
+"""Files that cannot be read of which all is said; in a study of an older version it may be one for each run."""
+
+
+def unreadable(problems: Sequence[str]) -> list[str]:
+    """What could not be read of runs that count: all of it if that is little, else the first and how many more."""
+    more = len(problems) - SHOWN
+    return [*problems[:SHOWN], *([f"And {times(more, 'other file')} cannot be read."] if more > 0 else [])]
+
+
+def foreign(study: StudyRows) -> str:
+    """How many other runs lie in the folder; empty without any."""
+    are = "is" if study.foreign == 1 else "are"
+    of_no_plan = f"{times(study.foreign, 'other run')} in this folder {are} not part of the current plan."
+    return of_no_plan if study.foreign else ""
+
+
+def instead(study: StudyRows, measured: Sequence[str]) -> str:
+    """What stands in place of a finding: what was measured (titles of figures), or why nothing can be compared."""
+    if not any(row.state in COUNTED for row in study.runs):
+        return "Nothing has finished yet."
+    if measured:
+        return f"Measured, nothing trained: {', '.join(measured)}."
+    if all(row.variant == study.plan["experiments"][row.experiment]["base"] for row in study.runs):
+        return "Nothing to compare: no experiment has a variant beside its base."
+    return "Nothing to compare yet: no variant has finished together with its base."
 
 
 def unfinished(study: StudyRows) -> list[Unfinished]:

@@ -112,8 +112,15 @@ def test_a_study_from_run_to_report_and_again(
     assert "4 of 4 runs are done" in capsys.readouterr().out
     assert main(["plan", study, *output]) == 0
     assert "0 of 4 runs to train" in capsys.readouterr().out
-    assert main(["report", "tiny", *output]) == 0
-    assert capsys.readouterr().out.strip() == str(page)
+    for watched in ([], ["--watch"]):
+        page.unlink()
+        assert main(["report", "tiny", *output, *watched]) == 0
+        assert capsys.readouterr().out.strip() == str(page)
+        assert page.is_file()
+    assert main(["report", "tiny", str(tmp_path / "runs" / "tiny"), *output]) == 0
+    compared = Path(capsys.readouterr().out.strip())
+    assert compared.name == "versus-tiny.html"
+    assert compared.parent == page.parent
     assert main(["clean", "tiny", *output, "--remove", "report", "--remove", "leftovers,weights", "--json"]) == 0
     removed = json.loads(capsys.readouterr().out)["removed"]
     assert [removed[kind]["number"] for kind in ("report", "weights", "checkpoints")] == [1, 0, 0]
@@ -333,6 +340,8 @@ def test_a_wrong_command_line_gives_one_line_and_status_2(
     [
         (["status", "nothing"], "run it first: ablations run nothing"),
         (["report", "nothing"], "run it first: ablations run nothing"),
+        (["report", "nothing", "other"], "run it first: ablations run nothing"),
+        (["report", "nothing", "other", "--watch"], "--watch: follows one study; leave out OTHER, or --watch"),
         (["clean", "nothing", "--remove", "all"], "run it first: ablations run nothing"),
         (["plan", "order", "--devices", "cpu:0"], "--devices cpu:0: cpu:N wants a number of at least 1"),
         (["status", "no.yaml"], "no such file"),

@@ -22,6 +22,7 @@ from models.scores import COLUMNS, score_of_counts
 from reports.items import resampled_by_metric
 from reports.rows import read_metrics, read_result
 
+WITH_ITEMS = ("loss", "perplexity", "bleu", "bleu-lower", "chrf", "accuracy", "accuracy-per-token")
 GERMAN = {
     "task": {"name": "german", "validation_size": 5, "test_size": 7},
     "model": {"architecture": "encoder-decoder", "d_model": 12, "n_layers": 1, "n_heads": 3},
@@ -154,7 +155,7 @@ def test_a_translator_leaves_its_translations_and_contrasts(tiny: dict[str, Any]
         assert score_of_counts(name, counts) == pytest.approx(found[f"test/{name}"], rel=1e-6)
     loss = translations["nats"].sum() / translations["tokens"].sum()
     assert loss == pytest.approx(found["test/loss"], rel=1e-6)
-    reported = {metric: found[f"test/{metric}"] for metric in ("loss", "bleu", "chrf", "accuracy")}
+    reported = {metric: found[f"test/{metric}"] for metric in WITH_ITEMS}
     assert set(resampled_by_metric(tmp_path, [], reported)) == set(reported)  # the report can take the items for it
 
 

@@ -146,6 +146,7 @@ CONFIG: dict[str, Any] = {
         "norm": "layer",
         "feed_forward": "relu",
         "d_ff": 256,
+        "initialisation": "xavier",
     },
     "train": {"steps": 250, "batch_size": 64, "lr": 0.003, "warmup": 50},
     "measure": [],

@@ -14,6 +14,7 @@ from reports import claims, register
 from reports.items import Resampled
 from reports.regions import Region
 from reports.register import Claim, Condition, Place
+from reports.resampling import RESAMPLES
 from reports.rows import StudyRows, read_study
 from reports.table import Items, Tables, make_tables, records
 from reports.verdicts import LOOKS, Verdict
@@ -117,6 +118,8 @@ def test_the_variant_is_found_by_its_changes_alone(make: Maker) -> None:
     assert judge(folder, claim())[0].outcome == "supported"
     pair = condition(against={"model.position": "none"}, region=Region(low=0.5))
     assert judge(folder, claim(pair))[0].conditions[0].value == pytest.approx((0.61 + 0.57 + 0.64) / 3)
+    section = condition(variant={"model": {"decoder_mask": "none"}})
+    assert judge(folder, claim(section))[0].outcome == "supported", "as a section and as a dotted path"
     (absent,) = judge(folder, claim(condition(variant={**NO_MASK, "train.lr": 0.1})))
     assert (absent.outcome, absent.conditions[0].value) == ("not run", None)
     assert absent.reason == "no variant has model.decoder_mask: none, train.lr: 0.1 and nothing else changed"
@@ -132,6 +135,25 @@ def test_runs_that_are_missing_or_failed_are_counted(make: Maker) -> None:
     assert judged.n == "3 of 5 seeds, 1 failed, 1 missing"
     assert (judged.planned, judged.completed, judged.diverged) == (5, 3, 0)
     assert (found.outcome, found.provisional) == ("supported", True)
+
+
+def test_a_seed_that_is_lost_on_both_sides_is_counted_once(make: Maker) -> None:
+    study = begin(make, seeds=5)
+    losses(study, "base", [0.31, 0.28, 0.35, None, 0.3])
+    losses(study, "a|b <off>", [0.71, 0.69, 0.72, None, None])
+    study.run("german", "a|b <off>", 3, [], status="failed", reason="out of memory")
+    study.run("german", "a|b <off>", 4, [("test", "loss", "", None)])
+    (judged,) = judge(study.write(), claim())[0].conditions
+    assert judged.n == "3 of 5 seeds, 1 failed, 1 without a value"
+
+
+def test_the_fixed_value_of_a_diverged_run_is_none_of_a_probe(make: Maker) -> None:
+    study = begin(make)
+    losses(study, "a|b <off>", [0.7, 0.69], "probe")
+    study.run("german", "a|b <off>", 2, [("test", "loss", "", 5.35)], status="diverged", reason="loss is nan")
+    (judged,) = judge(study.write(), claim(condition(compare="level", split="probe")))[0].conditions
+    assert judged.value == pytest.approx(0.695)
+    assert judged.n == "2 of 3 seeds, 1 without a value"
 
 
 def test_too_few_seeds_and_none_at_all(make: Maker) -> None:
@@ -213,27 +235,34 @@ def test_added_seeds_widen_the_interval_and_wait_for_a_look(make: Maker) -> None
 
 
 def drawn(study: StudyRows) -> Items:
-    """Two draws of the items, the same in every seed: the variant is at 0.6 in one and at 0.8 in the other."""
+    """Draws of the items, the same in every seed: the variant is at 0.6 in every other one and at 0.8 in the rest."""
     scores = {"base": [0.3, 0.45], "a|b <off>": [0.6, 0.8]}
     return {
-        (row.experiment, row.variant, row.seed): {"loss": Resampled(7, np.array(scores[row.variant]))}
+        (row.experiment, row.variant, row.seed): {"loss": Resampled(7, np.resize(scores[row.variant], RESAMPLES))}
         for row in study.runs
         if row.variant in scores
     }
 
 
-def test_items_enter_a_difference_from_the_table_of_effects(make: Maker) -> None:
+@pytest.mark.parametrize(
+    ("compare", "drawn_values", "values"),
+    [("difference", [0.3, 0.35], [0.4, 0.41, 0.4]), ("level", [0.6, 0.8], [0.71, 0.69, 0.75])],
+)
+def test_items_enter_differences_and_levels(
+    compare: str, drawn_values: list[float], values: list[float], make: Maker
+) -> None:
     study = begin(make)
     losses(study, "base", BASE)
     losses(study, "a|b <off>", [0.71, 0.69, 0.75])
     tables = make_tables(read_study(study.write()))
-    without = claims.verdicts(tables, [claim()])[0].conditions[0]
-    known = replace(tables, effects=tables.effects.assign(item_variance=0.02))
-    found = claims.verdicts(known, [claim()])[0].conditions[0]
-    half = stats.t.ppf(0.975, 2) * (stats.tvar([0.4, 0.41, 0.4]) / 3 + 0.02) ** 0.5
-    assert found.high == pytest.approx(1.21 / 3 + half)
+    wanted = claim(condition(compare=compare))
+    without = claims.verdicts(tables, [wanted])[0].conditions[0]
+    known = replace(tables, items=drawn(tables.study))
+    found = claims.verdicts(known, [wanted])[0].conditions[0]
+    half = stats.t.ppf(0.975, 2) * (stats.tvar(values) / 3 + stats.tvar(np.resize(drawn_values, RESAMPLES))) ** 0.5
+    assert found.high == pytest.approx(sum(values) / 3 + half)
     assert (without.scope, found.scope) == ("seeds", "seeds and items")
-    validation = claims.verdicts(known, [claim(condition(split="validation"))])[0].conditions[0]
+    validation = claims.verdicts(known, [claim(condition(compare=compare, split="validation"))])[0].conditions[0]
     assert validation.value is None
 
 
@@ -247,7 +276,7 @@ def test_items_enter_a_ratio_as_logarithms(make: Maker) -> None:
     items = drawn(tables.study)
     found = claims.verdicts(replace(tables, items=items), [ratio])[0].conditions[0]
     logs = [log(0.71 / 0.31), log(0.69 / 0.28), log(0.75 / 0.35)]
-    of_items = stats.tvar([log(0.6 / 0.3), log(0.8 / 0.45)])
+    of_items = stats.tvar(np.resize([log(0.6 / 0.3), log(0.8 / 0.45)], RESAMPLES))
     half = stats.t.ppf(0.975, 2) * (stats.tvar(logs) / 3 + of_items) ** 0.5
     assert found.high == pytest.approx(exp(sum(logs) / 3 + half))
     assert (without.scope, found.scope) == ("seeds", "seeds and items")

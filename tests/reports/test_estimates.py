@@ -35,7 +35,7 @@ def test_a_level_is_the_t_interval_of_the_mean() -> None:
 def test_a_level_that_every_seed_shares_has_the_interval_of_its_items_or_none() -> None:
     assert estimates.mean_level([1.0, 1.0, 1.0]).low is None
     found = estimates.mean_level([0.9, 0.9, 0.9], item_variance=0.0004)
-    assert (found.low, found.high) == pytest.approx((0.9 - 1.959964 * 0.02, 0.9 + 1.959964 * 0.02), abs=1e-6)
+    assert (found.low, found.high) == pytest.approx((0.9 - 4.302653 * 0.02, 0.9 + 4.302653 * 0.02), abs=1e-6)
 
 
 def test_an_excess_over_one_oracle_or_one_a_seed() -> None:

@@ -111,7 +111,8 @@ def test_each_headline_metric_is_a_curve_over_the_runs_with_the_looks_of_its_var
     assert "bands their 95" in shown[0].caption
     assert "Each value of task.distance is trained by itself." in shown[0].caption
     assert "diverged" not in shown[0].caption
-    assert {"base", "x", "chance"} <= {text.get_text() for text in accuracy.texts}
+    assert {"base", "x"} <= {text.get_text() for text in accuracy.texts}
+    assert ">chance 0.125<" in shown[0].svg
     assert [(picture.kind, picture.alt.split(";")[0]) for picture in shown] == [
         ("setting", "Accuracy by task.distance: 2 lines from 2 to 64"),
         ("setting", "Loss by task.distance: 2 lines from 2 to 64"),
@@ -142,7 +143,7 @@ def test_a_point_that_has_not_finished_is_left_out_and_diverged_runs_are_said(ma
         "log",
         ["0.001", "0.003", "0.01"],
     )
-    assert "✕: a diverged run, with the value fixed for it beforehand." in shown.caption
+    assert "✕: a diverged run, with the value fixed for it beforehand. Diverged: 1 of base at 0.01." in shown.caption
     (cross,) = [line for line in ax.lines if line.get_marker() == "x"]
     assert list(np.atleast_1d(cross.get_xdata())) == [0.01]
 

@@ -104,6 +104,14 @@ def test_settings_become_columns(make: Maker) -> None:
         load_results(small(make), settings=["model.heads"])
 
 
+def test_a_setting_that_is_null_in_every_run_is_one(make: Maker) -> None:
+    study = make(seeds=(0,))
+    study.experiment("e", {"x": {"model.window": None}})
+    study.run("e", "x", 0, [("test", "loss", "", 1.0)])
+    found = load_results(study.write(), settings=["model.window"])
+    assert found["model.window"].tolist() == [None, None]
+
+
 def test_effects_are_those_of_the_report(quick: Path) -> None:
     expected = make_tables(read_study(quick)).effects
     for given in (quick, load_results(quick)):

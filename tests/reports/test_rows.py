@@ -84,6 +84,8 @@ def test_other_metrics_are_refused(tmp_path: Path, text: str) -> None:
         ("[]", "an object is wanted, not list"),
         ('{"schema": 1}', "without experiments, runs, seeds, study"),
         ('{"schema": 2, "study": "s", "seeds": [], "experiments": {}, "runs": []}', "schema: 2: this program reads 1"),
+        ('{"schema": 1, "study": 7, "seeds": [], "experiments": {}, "runs": []}', "study: 7: not of the type"),
+        ('{"schema": 1, "study": "s", "seeds": [], "experiments": [], "runs": []}', "experiments: .* dict"),
         ('{"schema": 1, "study": "s", "seeds": [], "experiments": {"e": {}}, "runs": []}', "without base"),
         ('{"schema": 1, "study": "s", "seeds": [], "experiments": {}, "runs": [{"id": 3}]}', "without experiment"),
     ],
@@ -112,10 +114,31 @@ def test_results_hold_no_nan_and_only_known_states(make: Maker) -> None:
     place = study.run("order", "base", 0, [("test", "loss", "", 0.5)])
     assert read_result(place)["metrics"] == [{"split": "test", "metric": "loss", "coordinate": "", "value": 0.5}]  # type: ignore[index]
     text = (place / "result.json").read_text("utf-8")
-    for bad in (text.replace("0.5", "NaN"), text.replace('"completed"', '"done"'), text[:-20]):
+    twice = json.dumps({**json.loads(text), "metrics": 2 * json.loads(text)["metrics"]})
+    for bad in (
+        text.replace("0.5", "NaN"),
+        text.replace("0.5", "1e999"),
+        text.replace("0.5", '"0.5"'),
+        text.replace('"completed"', '"done"'),
+        text.replace('"metric"', '"name"'),
+        text.replace("286976", '"many"'),
+        json.dumps({**json.loads(text), "metrics": {"loss": 0.5}}),
+        twice,
+        text[:-20],
+    ):
+        assert bad != text
         (place / "result.json").write_text(bad, "utf-8")
         with pytest.raises(RowsError, match=r"result\.json"):
             read_result(place)
+    (row, *_) = read_study(study.write()).runs
+    assert (row.state, row.result) == ("failed", None)
+
+
+@pytest.mark.parametrize("content", [b"step,split,metric,coordinate,value\n1,test,loss,,\xff\n", b"\xff\n"])
+def test_metrics_that_are_no_text_are_refused(content: bytes, tmp_path: Path) -> None:
+    (tmp_path / "metrics.csv").write_bytes(content)
+    with pytest.raises(RowsError, match=r"metrics\.csv: cannot be read"):
+        read_metrics(tmp_path)
 
 
 def test_every_planned_run_has_one_row_and_its_state(make: Maker) -> None:

@@ -214,6 +214,8 @@ def test_what_is_kept_of_a_condition() -> None:
     assert (kept.text, kept.region, kept.held_equal) == ("loss, off minus on", "at least 0.1", "training steps")
     assert kept.n == "3 of 5 seeds, 1 diverged, 1 failed, 1 missing"
     assert (kept.planned, kept.completed, kept.diverged) == (5, 2, 1)
+    cut_off = condition(estimate(1.6, 2.0, n=15, censored=(1, 4)))
+    assert cut_off.n == "15 of 15 seeds, 1 censored on the reference, 4 censored on the slower side"
     assert kept.share == "inside in 2 of 3 (exact interval of that share: 9 to 99 %)"
     assert (kept.scope, kept.outcome, kept.provisional) == ("seeds", "inconclusive", False)
 

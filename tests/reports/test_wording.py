@@ -59,14 +59,28 @@ def test_the_headline_is_the_largest_harm() -> None:
 def test_the_headline_does_not_take_noise_for_an_effect() -> None:
     frame = effects("loss", one_head=[0.5, -0.4, 0.3], no_norm=[0.01, -0.01, 0.005])
     text = headline(frame, "loss")
-    assert text.startswith("No variant has a worse loss than the base by more than the noise between seeds; one-head")
-    assert headline(effects("loss", better=[-1.0, -1.1, -1.2]), "loss") == "No variant has a worse loss than the base."
+    no_worse = "No variant has a worse loss than the base"
+    assert text.startswith(
+        f"{no_worse} by more than the noise between seeds; the largest difference is that of one-head: +0.133"
+    )
+    wide = frame.assign(scope="seeds and items")
+    assert headline(wide, "loss").startswith(f"{no_worse} by more than the noise between seeds and test items; the")
+    assert headline(effects("loss", better=[-1.0, -1.1, -1.2]), "loss") == f"{no_worse}."
+    assert headline(effects("loss", tie=[0.0, 0.0, 0.0]), "loss") == f"{no_worse}."
 
 
 def test_one_seed_astray_does_not_hide_what_is_the_same_in_every_seed() -> None:
     frame = effects("bleu", wild=[-40.0, 0.0, 1.0], steady=[-8.0, -8.0, -8.0])
     assert headline(frame, "bleu").startswith("steady lowers BLEU most: −8 points (the same in 3 of 3 seeds")
     assert other_headlines(frame, ["bleu"]).startswith("BLEU falls most with steady: −8 points")
+
+
+def test_what_is_the_same_in_every_seed_may_still_be_an_accident_of_the_items() -> None:
+    row = vars(paired_effect([0.9, 0.9, 0.9], [0.8, 0.8, 0.8], item_variance=0.01))
+    frame = pd.DataFrame([{"metric": "accuracy", "variant": "x", **whole(3), "scope": "seeds and items", **row}])
+    assert headline(frame, "accuracy").startswith(
+        "No variant has a worse accuracy than the base by more than the noise between seeds and test"
+    )
 
 
 def test_the_headline_says_when_there_is_no_interval() -> None:
@@ -108,7 +122,10 @@ def test_what_sees_the_future_is_never_called_better() -> None:
     alone = effects("loss", no_mask=[-5.0, -5.1, -5.2])
     assert headline(alone, "loss") == "No variant has a worse loss than the base."
     assert headline(alone, "loss", doubts) == "No variant's loss can be compared with the base's."
+    assert other_headlines(alone, ["loss"], doubts) == "Loss can be compared with the base's for no variant."
     assert caveats(alone, ["loss"], doubts) == ["no-mask sees the words that it is to say: its better loss is no gain."]
+    both = pd.concat([alone, effects("accuracy", no_mask=[0.2, 0.3, 0.25])])
+    assert caveats(both, ["loss", "accuracy"], doubts)[0].endswith("its better loss and accuracy are no gain.")
     worse = effects("loss", no_mask=[5.0, 5.1, 5.2])
     assert headline(worse, "loss", doubts).startswith("no-mask raises loss most")
     assert caveats(worse, ["loss"], doubts) == []
@@ -179,6 +196,7 @@ def test_long_range_is_defined_with_its_distances() -> None:
     [
         (286976, "287 k"),
         (1.31e12, "1.31 T"),
+        (999_999.0, "1 M"),
         (17.25, "17.2"),
         (512.0, "512"),
         (4321.5, "4322"),
@@ -229,6 +247,8 @@ def test_what_an_interval_speaks_of() -> None:
     assert scope_of(frame.assign(scope="seeds and items")) == "new seeds and new test items"
     mixed = frame.assign(scope=["seeds", "seeds and items", "seeds and items"])
     assert scope_of(mixed) == "new seeds on the same test items, for BLEU of new test items too"
+    partly = frame.assign(scope=["seeds", "seeds", "seeds and items"])
+    assert scope_of(partly) == "new seeds on the same test items"
 
 
 def test_outcomes_are_counted_in_the_order_of_the_rule() -> None:

@@ -1,8 +1,17 @@
 "use strict";
 // Tables sort by a click on a header and filter by text; without this script they stand as they are.
+
+// What is said in an element, its parts kept apart and links left out, as one would type it.
+const said = (node) => {
+  if (node.nodeType === Node.TEXT_NODE) return node.data;
+  return node.matches(".links") ? "" : [...node.childNodes].map(said).join(" ");
+};
+const typed = (text) => text.normalize("NFKC").replaceAll("−", "-").toLowerCase();
+
 for (const table of document.querySelectorAll("table[data-sortable]")) {
   const body = table.tBodies[0];
   const rows = [...body.rows];
+  const texts = new Map(rows.map((row) => [row, typed(said(row))]));
   const headers = [...table.tHead.rows[0].cells];
 
   const compare = (column, sign) => (a, b) => {
@@ -43,15 +52,20 @@ for (const table of document.querySelectorAll("table[data-sortable]")) {
   tools.className = "tools";
   tools.append(label, count);
   const filter = () => {
-    const words = field.value.toLowerCase().split(/\s+/);
-    for (const row of rows) {
-      const text = row.textContent.toLowerCase();
-      row.hidden = !words.every((word) => text.includes(word));
-    }
+    const words = typed(field.value).split(/\s+/);
+    for (const row of rows) row.hidden = !words.every((word) => texts.get(row).includes(word));
     const shown = rows.filter((row) => !row.hidden).length;
-    count.textContent = shown === rows.length ? rows.length + " rows" : shown + " of " + rows.length + " rows";
+    const all = rows.length === 1 ? "1 row" : rows.length + " rows";
+    count.textContent = shown === rows.length ? all : shown + " of " + all;
   };
   field.addEventListener("input", filter);
   table.parentElement.before(tools);
   filter();
 }
+
+// While a sweep runs the page loads itself anew, but not under the hands of a reader.
+const seconds = Number(document.body.dataset.refresh);
+const isRead = () =>
+  document.querySelector("details[open], [aria-sort=ascending], [aria-sort=descending]") ||
+  [...document.querySelectorAll("input")].some((field) => field.value);
+if (seconds) setInterval(() => isRead() || location.reload(), 1000 * seconds);

@@ -1,9 +1,15 @@
 """Captions of lines."""
 
+from collections.abc import Callable
+from typing import Any
+
 import pandas as pd
 import pytest
 
-from reports.figures.captions import joined, lines_alt, lines_caption, listed
+from reports.experiment import Experiment
+from reports.figures.captions import MOST_COUNTS, incomplete, joined, lines_alt, lines_caption, listed
+from reports.rows import read_study
+from reports.table import make_tables
 
 
 def frame(seeds: dict[str, int], values: tuple[float, float] = (1.0, 2.0)) -> pd.DataFrame:
@@ -18,8 +24,8 @@ def frame(seeds: dict[str, int], values: tuple[float, float] = (1.0, 2.0)) -> pd
 @pytest.mark.parametrize(
     ("seeds", "caption"),
     [
-        ({"base": 1}, "One seed each: no bands. Black: base."),
-        ({"base": 1, "x": 2}, "Thin lines: single seeds, where there are two. Black: base."),
+        ({"base": 1}, "One seed each: no bands."),
+        ({"base": 1, "x": 2}, "Thin lines: single seeds, where there are two."),
         (
             {"x": 3},
             "Lines are means over seeds, bands their 95\N{NO-BREAK SPACE}% t intervals (no wider than the line where "
@@ -28,12 +34,12 @@ def frame(seeds: dict[str, int], values: tuple[float, float] = (1.0, 2.0)) -> pd
     ],
 )
 def test_captions_say_what_bands_there_are(seeds: dict[str, int], caption: str) -> None:
-    assert lines_caption("base", frame(seeds), "bleu") == caption
+    assert lines_caption(frame(seeds), "bleu") == caption
 
 
 def test_captions_say_where_means_are_those_of_logarithms() -> None:
-    assert "of the logarithms" in lines_caption("base", frame({"base": 2}, (0.01, 2.0)), "loss")
-    assert "of the logarithms" not in lines_caption("base", frame({"base": 1}, (0.01, 2.0)), "loss")
+    assert "of the logarithms" in lines_caption(frame({"base": 2}, (0.01, 2.0)), "loss")
+    assert "of the logarithms" not in lines_caption(frame({"base": 1}, (0.01, 2.0)), "loss")
 
 
 def test_alternative_texts_name_the_extremes_at_the_end() -> None:
@@ -50,3 +56,30 @@ def test_lists() -> None:
     assert listed(["a"]) == "a"
     assert listed(["a", "b", "c"]) == "a, b and c"
     assert joined(["A.", "", "B."]) == "A. B."
+
+
+def test_captions_count_runs_that_are_not_there(make: Callable[..., Any]) -> None:
+    study = make(seeds=(0, 1, 2))
+    names = [f"v{i}" for i in range(MOST_COUNTS + 1)]
+    study.experiment("e", {name: {"model.norm": name} for name in names}, headline=["loss"])
+    for variant in ("base", *names):
+        for seed in study.seeds:
+            if variant == "v0" and seed == 1:
+                study.run("e", variant, seed, [], status="failed", reason="x")
+            elif variant != "v1" or seed != 2:
+                study.run("e", variant, seed, [("test", "loss", "", 1.0)])
+    found = Experiment(make_tables(read_study(study.write())), "e")
+    assert incomplete(found) == "Runs counted: v0 2 of 3, 1 failed; v1 2 of 3, 1 missing."
+    assert incomplete(found, {"base", "v1"}) == "Runs counted: v1 2 of 3, 1 missing."
+    assert incomplete(found, {"base", "v2"}) == ""
+
+
+def test_captions_do_not_count_many_variants_one_by_one(make: Callable[..., Any]) -> None:
+    study = make(seeds=(0, 1))
+    names = [f"v{i}" for i in range(MOST_COUNTS)]
+    study.experiment("e", {name: {"model.norm": name} for name in names}, headline=["loss"])
+    for variant in ("base", *names):
+        study.run("e", variant, 0, [("test", "loss", "", 1.0)])
+    found = Experiment(make_tables(read_study(study.write())), "e")
+    assert incomplete(found).startswith("Of 7 variants some runs diverged, failed or are missing")
+    assert "v3 1 of 2, 1 missing" in incomplete(found, names)

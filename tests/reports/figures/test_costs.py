@@ -1,12 +1,15 @@
 """Cost against quality: the front by hand, names that do not touch."""
 
+from itertools import pairwise
+
 import numpy as np
 import pandas as pd
 import pytest
 from matplotlib.figure import Figure
+from matplotlib.transforms import Bbox
 
 from reports.figures.costs import cost_figure, cost_points, front, plot_costs
-from reports.figures.theme import PAPER, styles, theme
+from reports.figures.theme import styles, theme
 from tests.reports.figures.drawn import check_texts
 
 
@@ -31,25 +34,37 @@ def test_points_are_the_variants_with_both_unless_all_cost_alike() -> None:
 
 
 def test_the_front_is_what_no_other_beats_on_both() -> None:
-    of = points(a=(1, 0.9), b=(2, 0.5), c=(2, 0.6), d=(3, 0.5), e=(4, 0.2), leak=(0.5, 0.01))
-    assert front(of, -1, without={"leak"}) == ["a", "b", "e"]
-    assert front(of, -1) == ["leak"]
-    assert front(of, +1, without={"leak"}) == ["a"]
+    of = points(a=(1, 0.9), b=(2, 0.5), c=(2, 0.6), d=(3, 0.5), e=(4, 0.2))
+    assert front(of, -1) == ["a", "b", "e"]
+    assert front(of, +1) == ["a"]
     assert front(points(a=(1, 2.0), b=(1, 2.0)), 1) == ["a", "b"]
 
 
 def test_points_have_the_looks_of_their_variants_and_the_front_is_a_line() -> None:
-    of = points(base=(1, 0.9), _x=(2, 0.5), leak=(1.5, 0.1))
-    chosen = styles(["_x", "leak"], "base")
+    of = points(base=(1, 0.9), _x=(2, 0.5), worse=(1.5, 1.1))
+    chosen = styles(["_x", "worse"], "base")
     with theme():
         ax = Figure(figsize=(6, 4)).subplots()
-        unnamed = plot_costs(of, ax, metric="loss", styles=chosen, hollow={"leak"})
+        unnamed = plot_costs(of, ax, metric="loss", styles=chosen)
     assert unnamed == []
-    line, base, x, leak = ax.lines[:4]
+    line, base, x = ax.lines[:3]
     assert (list(np.atleast_1d(line.get_xdata())), line.get_drawstyle()) == ([1, 2], "steps-post")
     assert (base.get_markerfacecolor(), x.get_markerfacecolor()) == (chosen["base"].colour, chosen["_x"].colour)
-    assert (leak.get_markerfacecolor(), leak.get_markeredgecolor()) == (PAPER, chosen["leak"].colour)
-    assert {text.get_text() for text in ax.texts} == {"base", "_x", "leak"}
+    assert {text.get_text() for text in ax.texts} == {"base", "_x", "worse"}
+
+
+def test_names_do_not_lie_on_either_part_of_the_front() -> None:
+    of = points(cheap=(1, 0.9), dear=(2, 0.2), other=(2, 0.55), below=(2, 0.21))
+    with theme():
+        figure = Figure(figsize=(6, 4))
+        ax = figure.subplots()
+        plot_costs(of, ax, metric="loss", styles=styles(list(of["variant"]), ""))
+    corners = ax.transData.transform([(1, 0.9), (2, 0.9), (2, 0.2)])
+    for text in ax.texts:
+        box = text.get_window_extent().padded(-0.5)
+        for (left, low), (right, high) in pairwise(corners):
+            edge = Bbox.from_extents(min(left, right) - 0.1, min(low, high) - 0.1, max(left, right), max(low, high))
+            assert not box.overlaps(edge), text.get_text()
 
 
 def test_twenty_names_do_not_touch_and_those_without_room_are_told(monkeypatch: pytest.MonkeyPatch) -> None:

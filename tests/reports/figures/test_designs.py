@@ -87,6 +87,18 @@ def three(study: Any) -> None:
     study.experiment("e", found, design="factorial", headline=["loss"])
 
 
+def test_a_cell_whose_runs_all_failed_is_there_and_counted(make: Maker, tmp_path: Path) -> None:
+    study = make()
+    both = {
+        f"{n},{f}": {"model.norm": n, "model.feed_forward": f} for n, f in product(("rms", "_x"), ("gated", "none"))
+    }
+    study.experiment("e", both, design="factorial", headline=["loss"])
+    fill(study, lambda _: 0.5, skip=("_x,gated",))
+    (shown,) = draw(study, tmp_path)
+    assert shown.svg.count(">no result<") == 1
+    assert "Runs counted: _x,gated 0 of 3, 3 missing." in shown.caption
+
+
 def test_more_factors_are_main_effects_and_interactions(make: Maker, tmp_path: Path) -> None:
     study = make()
     three(study)
@@ -96,6 +108,7 @@ def test_more_factors_are_main_effects_and_interactions(make: Maker, tmp_path: P
     for name in ("norm=rms", "feed_forward=gated", "n_heads=1", "norm=rms × n_heads=1"):
         assert f">{name}<" in shown.svg
     assert "+0.300" in shown.svg
+    assert not any(f"--fig-{i}" in shown.svg for i in range(7))  # the colours of variants
 
 
 def test_an_unfinished_factorial_design_has_no_effects_yet(make: Maker, tmp_path: Path) -> None:

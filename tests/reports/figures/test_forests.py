@@ -163,19 +163,27 @@ def test_diverged_seeds_are_crosses(ax: Axes) -> None:
 def test_small_certain_effects_are_legible_beside_large_ones(ax: Axes) -> None:
     arms = {"large": [-95.0, -95.2, -94.9], "small": [-2.0, -2.1, -1.9]}
     effects, differences = effect_frames(arms, [0.0, 0.0, 0.0])
-    plot_effects(effects, differences, ax, metric="bleu", order=list(arms), styles=styles(list(arms), "base"))
+    plot_effects(effects, differences, ax, metric="perplexity", order=list(arms), styles=styles(list(arms), "base"))
     assert ax.get_xscale() == "asinh"
     assert "linear within ±1, logarithmic beyond" in texts(ax)
     zero, small, large = (ax.transData.transform((x, 0))[0] for x in (0, -2, -95))
     assert zero - small > 0.15 * (zero - large)
     assert sorted(ax.get_xticks()) == [-100, -10, -1, 0]
+    (small,) = [c for c in ax.collections if isinstance(c, LineCollection) and not c.get_clip_on()]
+    at = {float(np.asarray(segment)[0, 0]) for segment in small.get_segments()}
+    assert {-2, -9, -20, -90} <= at  # uneven small ticks, as on any logarithmic axis
 
 
 @pytest.mark.parametrize(
     ("metric", "small"),
-    [("accuracy", [-0.002, -0.002, -0.0021]), ("bleu", [-0.2, 0.5, -1.0]), ("bleu", [-6.0, -7, -6])],
+    [
+        ("accuracy", [-0.002, -0.002, -0.0021]),
+        ("bleu", [-2.0, -2.1, -1.9]),
+        ("loss", [-0.2, 0.5, -1.0]),
+        ("loss", [-6.0, -7, -6]),
+    ],
 )
-def test_the_scale_stays_linear_for_shares_for_noise_and_for_like_sizes(
+def test_the_scale_stays_linear_for_shares_for_points_for_noise_and_for_like_sizes(
     ax: Axes, metric: str, small: list[float]
 ) -> None:
     large = [-0.95, -0.96, -0.94] if metric == "accuracy" else [-95.0, -95.2, -94.9]
@@ -192,6 +200,25 @@ def test_one_wide_interval_is_cut_and_marked_and_does_not_hide_the_others(ax: Ax
     assert effects["high"].max() > 5
     assert ax.get_xlim()[1] < 2
     assert len(lines_at(ax, "<")) == len(lines_at(ax, ">")) == 1
+
+
+def test_an_axis_ends_where_no_difference_can_be(ax: Axes) -> None:
+    arms = {"wide": [0.1, -0.9, -0.1], "narrow": [-0.5, -0.51, -0.5]}
+    effects, differences = effect_frames(arms, [0.0, 0.0, 0.0])
+    assert effects["low"].min() < -1.5
+    plot_effects(effects, differences, ax, metric="accuracy", order=list(arms), styles=styles(list(arms), "base"))
+    assert ax.get_xlim()[0] == pytest.approx(-1 - 0.06)
+    assert len(lines_at(ax, "<")) == 1
+
+
+@pytest.mark.parametrize("width", [0.09, 0.13, 0.2, 0.4, 0.8])
+def test_ticks_of_a_linear_axis_are_even(ax: Axes, width: float) -> None:
+    effects, differences = effect_frames({"x": [-0.61, -0.62, -0.6], "y": [0.03, 0.04, 0.05]}, [0.0, 0.0, 0.0])
+    ax.set_position((0.1, 0.1, width, 0.8))
+    plot_effects(effects, differences, ax, metric="accuracy", order=["x", "y"], styles=styles(["x", "y"], "base"))
+    gaps = np.diff(ax.get_xticks())
+    assert 0 in ax.get_xticks()
+    assert gaps == pytest.approx(np.full(len(gaps), gaps.mean()))
 
 
 def test_equal_effects_still_have_an_axis(ax: Axes) -> None:

@@ -9,7 +9,14 @@ from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
 
 from reports.factorials import interactions, main_effects
-from reports.figures.heatmaps import contrast_frames, contrast_label, factor_levels, heat_figure, plot_heat
+from reports.figures.heatmaps import (
+    contrast_frames,
+    contrast_label,
+    factor_levels,
+    heat_figure,
+    luminance,
+    plot_heat,
+)
 from reports.figures.theme import theme
 from tests.reports.figures.drawn import check_texts
 
@@ -56,10 +63,35 @@ def test_worse_is_orange_whichever_way_the_metric_goes(metric: str, sign: float)
         ax = Figure(figsize=(6, 4)).subplots()
         plot_heat(cells(sign), ax, metric=metric, rows=ROWS, columns=COLUMNS)
     colours = [to_rgb(patch.get_facecolor()) for patch in ax.patches]
-    assert len(colours) == 5  # a cell without a value stays empty
+    assert len(colours) == 5  # a cell that is not in the design stays empty
     reds = [red - blue for red, _, blue in colours]
     assert reds[0] < reds[1] < reds[2]
     assert [text.get_text() for text in ax.texts][:2] == ["1.000" if metric == "loss" else "1.0", "base"]
+
+
+def test_a_cell_without_a_value_says_so() -> None:
+    gone = cells().assign(mean=lambda frame: frame["mean"].where(frame["row"] != "_x"))
+    with theme():
+        ax = Figure(figsize=(6, 4)).subplots()
+        plot_heat(gone, ax, metric="loss", rows=ROWS, columns=COLUMNS)
+    assert [text.get_text() for text in ax.texts].count("no result") == 2
+    assert len(ax.patches) == 3
+
+
+@pytest.mark.parametrize("sign", [1.0, -1.0])
+def test_numbers_on_cells_stand_out(sign: float) -> None:
+    steps = pd.DataFrame(
+        {"row": "r", "column": str(i), "mean": 1.0, "difference": sign * i / 20, "low": 0.0, "high": 1.0}
+        for i in range(21)
+    )
+    with theme():
+        ax = Figure(figsize=(20, 2)).subplots()
+        plot_heat(steps, ax, metric="bleu", rows=["r"], columns=[str(i) for i in range(21)])
+    for i, patch in enumerate(ax.patches):
+        pair = sorted(luminance(to_rgb(c)) for c in (patch.get_facecolor(), ax.texts[2 * i].get_color()))
+        assert (pair[1] + 0.05) / (pair[0] + 0.05) > 4.0
+    assert luminance((1, 1, 1)) == pytest.approx(1)
+    assert luminance((0.5, 0, 0)) == pytest.approx(0.2126 * 0.21404, rel=1e-4)
 
 
 def test_better_is_blue() -> None:

@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
 from reports.figures.lines import (
-    add_references,
+    add_levels,
     diverged,
     ends,
     plot_crosses,
@@ -20,6 +20,7 @@ from reports.figures.lines import (
     set_scales,
     single_seeds,
     summarise_lines,
+    with_gaps,
 )
 from reports.figures.scales import Scale
 from reports.figures.theme import styles, theme
@@ -44,10 +45,6 @@ def line_frame(values: dict[str, list[list[float]]]) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-def texts(ax: Axes) -> list[str]:
-    return [text.get_text() for text in ax.texts]
-
-
 def bands(ax: Axes) -> list[PolyCollection]:
     return [c for c in ax.collections if isinstance(c, PolyCollection)]
 
@@ -60,7 +57,7 @@ def heights_of(drawn: Collection) -> NDArray[np.float64]:
 def test_means_and_bands_are_those_of_the_plain_statistics() -> None:
     rng = np.random.default_rng(7)
     values = {v: rng.normal(size=(n, 3)).tolist() for v, n in (("five", 5), ("three", 3), ("two", 2), ("one", 1))}
-    found = records(summarise_lines(line_frame(values), "x", log=False, share=False))
+    found = records(summarise_lines(line_frame(values), "x", log=False))
     at = {(row["variant"], row["x"]): row for row in found}
     for variant, seeds in values.items():
         for place in range(3):
@@ -76,19 +73,19 @@ def test_means_and_bands_are_those_of_the_plain_statistics() -> None:
 
 def test_values_that_are_missing_or_not_finite_are_left_out_and_counted() -> None:
     frame = line_frame({"x": [[1.0, np.nan], [2.0, 5.0], [3.0, np.inf]]})
-    found = summarise_lines(frame, "x", log=False, share=False)
+    found = summarise_lines(frame, "x", log=False)
     assert found["n"].tolist() == [3, 1]
     assert found["mean"].tolist() == [2.0, 5.0]
 
 
 def test_where_all_seeds_agree_but_for_rounding_the_band_has_no_width() -> None:
-    found = summarise_lines(line_frame({"x": [[0.1 + 0.2], [0.3], [0.3]]}), "x", log=False, share=False)
+    found = summarise_lines(line_frame({"x": [[0.1 + 0.2], [0.3], [0.3]]}), "x", log=False)
     assert found["low"].item() == found["mean"].item() == found["high"].item()
 
 
 def test_lines_are_means_and_bands_t_intervals(ax: Axes) -> None:
     values = {"base": [[0.9, 0.8], [0.7, 0.6], [0.8, 0.85]], "lstm": [[0.5, 0.4], [0.6, 0.4], [0.4, 0.4]]}
-    summary = summarise_lines(line_frame(values), "x", log=False, share=False)
+    summary = summarise_lines(line_frame(values), "x", log=False)
     plot_lines(summary, ax, x="x", order=["base", "lstm"], styles=styles(["lstm"], "base"))
     lstm, base = ax.lines
     assert list(np.atleast_1d(base.get_ydata())) == pytest.approx([0.8, 0.75])
@@ -98,11 +95,11 @@ def test_lines_are_means_and_bands_t_intervals(ax: Axes) -> None:
     assert base.get_zorder() > lstm.get_zorder()
 
 
-def test_bands_of_a_share_end_at_zero_and_one() -> None:
+def test_bands_stay_within_what_a_metric_can_be() -> None:
     frame = line_frame({"base": [[1.0, 0.0], [0.9, 0.1], [0.6, 0.4]]})
-    found = summarise_lines(frame, "x", log=False, share=True)
+    found = summarise_lines(frame, "x", log=False, ends=(0, 1))
     assert (found["low"].min(), found["high"].max()) == (0.0, 1.0)
-    assert summarise_lines(frame, "x", log=False, share=False)["high"].max() > 1
+    assert summarise_lines(frame, "x", log=False)["high"].max() > 1
 
 
 def test_two_seeds_are_shown_as_they_are_and_others_are_not(ax: Axes) -> None:
@@ -123,7 +120,7 @@ def test_single_seeds_run_from_left_to_right() -> None:
 
 
 def test_a_single_point_has_an_error_bar_where_a_band_would_vanish(ax: Axes) -> None:
-    summary = summarise_lines(line_frame({"base": [[0.2], [0.3], [0.4]]}), "x", log=False, share=False)
+    summary = summarise_lines(line_frame({"base": [[0.2], [0.3], [0.4]]}), "x", log=False)
     plot_lines(summary, ax, x="x", order=["base"], styles=styles([], "base"), markers=False)
     (bar,) = [c for c in ax.collections if not isinstance(c, PolyCollection)]
     heights = heights_of(bar)
@@ -133,13 +130,13 @@ def test_a_single_point_has_an_error_bar_where_a_band_would_vanish(ax: Axes) -> 
 
 def test_of_logarithms_mean_and_band_are_taken_there() -> None:
     frame = line_frame({"base": [[0.01, 1.0], [0.1, 1.0], [1.0, 1.0]]})
-    first = summarise_lines(frame, "x", log=True, share=False).iloc[0]
+    first = summarise_lines(frame, "x", log=True).iloc[0]
     low, high = t_interval(np.log([0.01, 0.1, 1.0])) or (0, 0)
     assert (first["low"], first["mean"], first["high"]) == pytest.approx((np.exp(low), 0.1, np.exp(high)))
 
 
-def test_long_lines_have_a_dozen_markers(ax: Axes) -> None:
-    summary = summarise_lines(line_frame({"base": [list(range(40))]}), "x", log=False, share=False)
+def test_long_lines_have_markers_at_some_points(ax: Axes) -> None:
+    summary = summarise_lines(line_frame({"base": [list(range(80))]}), "x", log=False)
     plot_lines(summary, ax, x="x", order=["base"], styles=styles([], "base"))
     assert ax.lines[0].get_markevery() == 4
 
@@ -155,16 +152,33 @@ def test_diverged_runs_are_marked_at_their_last_finite_value_or_everywhere(ax: A
     assert (list(np.atleast_1d(cross.get_xdata())), list(np.atleast_1d(cross.get_ydata()))) == ([2], [1.5])
 
 
-def test_references_are_drawn_named_and_shown_at_the_edge_when_beyond_it(ax: Axes) -> None:
+def test_levels_within_the_axis_and_a_mark_are_lines_without_names(ax: Axes) -> None:
     x, y = Scale(0, 10), Scale(0.4, 1.04)
     set_scales(ax, x, y, [0, 5], [0.5, 1])
-    add_references(ax, {"chance": 0.5, "ceiling": 0.9, "floor": 0.1}, y, (8.0, "trained at 8"))
-    assert texts(ax) == ["chance", "ceiling", "↓ floor 0.1", "trained at 8"]
+    add_levels(ax, {"chance": 0.5, "ceiling": 0.9, "floor": 0.1}, y, (8.0, "trained at 8"))
+    assert not ax.texts
     levels = [list(np.atleast_1d(line.get_ydata())) for line in ax.lines]
-    assert [0.5, 0.5] in levels
-    assert [0.9, 0.9] in levels
-    assert len(levels) == 3
+    assert levels == [[0.5, 0.5], [0.9, 0.9], [0, 1]]
     assert list(np.atleast_1d(ax.lines[2].get_xdata())) == [8, 8]
+
+
+def test_lines_and_bands_break_at_places_that_a_variant_lacks(ax: Axes) -> None:
+    nan = float("nan")
+    values = {"base": [[1.0, 2.0, 3.0, 4.0, 5.0]], "x": [[nan, 7.0, nan, 5.0, 4.0]] * 3, "y": [[nan, nan, 6.0]]}
+    found = with_gaps(summarise_lines(line_frame(values), "x", log=False), "x")
+    of_x = found[found["variant"] == "x"]
+    assert of_x["x"].tolist() == [2, 3, 4, 5]  # what is before the first of its points is no gap
+    assert of_x["mean"].to_numpy() == pytest.approx([7, nan, 5, 4], nan_ok=True)
+    assert found.loc[found["variant"] == "base", "mean"].tolist() == [1, 2, 3, 4, 5]
+    assert found.loc[found["variant"] == "y", "x"].tolist() == [3]
+    plot_lines(found, ax, x="x", order=["x"], styles=styles(["x"], "base"))
+    assert np.isnan(np.atleast_1d(ax.lines[0].get_ydata())[1])
+    (band,) = bands(ax)
+    assert np.unique(np.asarray(band.get_paths()[0].vertices)[:, 0]).tolist() == [4, 5]
+    (bar,) = [c for c in ax.collections if not isinstance(c, PolyCollection)]
+    assert np.unique(np.asarray(bar.get_paths()[0].vertices)[:, 0]).tolist() == [2]  # it stands alone
+    nothing = found.iloc[:0]
+    assert with_gaps(nothing, "x") is nothing
 
 
 @pytest.mark.parametrize("log", [False, True])

@@ -10,9 +10,10 @@ import pytest
 from matplotlib.figure import Figure
 
 from reports.experiment import Experiment
+from reports.families import families
 from reports.figures.gallery import Gallery, Picture
 from reports.figures.layouts import lines_figure
-from reports.figures.pictures import MOST_STEPS, measured, pictures, thinned
+from reports.figures.pictures import MOST_STEPS, family_pictures, measured, pictures, thinned
 from reports.figures.theme import theme
 from reports.rows import read_study
 from reports.table import make_tables
@@ -39,7 +40,7 @@ def test_extra_lengths_get_a_figure_with_the_length_trained_at(make: Maker, tmp_
     shown, _ = draw(study, "e", tmp_path / "figures")
     assert [picture.title for picture in shown] == ["What each change does", "Accuracy by length"]
     assert "trained at 32" in shown[1].svg
-    assert "chance" in shown[1].svg
+    assert ">chance 0.25<" in shown[1].svg
     assert {path.name for path in (tmp_path / "figures").iterdir()} == {
         f"01-e-{name}.{kind}" for name in ("effects", "accuracy-by-length") for kind in ("png", "svg")
     }
@@ -121,8 +122,8 @@ def test_units_levels_and_marks_of_the_plan_are_drawn(make: Maker, tmp_path: Pat
     assert effects.svg.count(">sees the future<") == 1
     assert "Ring: the variant sees the tokens" in effects.caption
     assert ">Distance (words between the two ends)<" in distances.svg
-    assert ">ceiling<" in distances.svg
-    assert ">chance<" in distances.svg
+    assert ">ceiling 0.9<" in distances.svg
+    assert ">chance 0.5<" in distances.svg
     assert "x sees the tokens that are to be predicted." in distances.caption
 
 
@@ -137,6 +138,33 @@ def test_costs_are_drawn_where_they_differ(make: Maker, tmp_path: Path) -> None:
     assert shown[1].alt == "Loss of 2 variants against training FLOPs."
     assert ">Training FLOPs<" in shown[1].svg
     assert ">Seconds of training<" not in shown[1].svg  # all took the same
+
+
+@pytest.mark.parametrize(("metric", "left_out"), [("loss", True), ("bleu", False)])
+def test_a_variant_that_sees_the_future_is_no_bargain(make: Maker, tmp_path: Path, metric: str, left_out: bool) -> None:
+    study = make(seeds=(0, 1))
+    study.experiment("e", {"leak": {}, "x": {}}, headline=[metric], marks={"leak": ["leaks_future"]})
+    for variant, flops in (("base", 2e12), ("x", 1.5e12), ("leak", 1e12)):
+        for seed in study.seeds:
+            study.run("e", variant, seed, [("test", metric, "", 0.5 + seed / 50)], cost={"training_flops": flops})
+    (shown,) = [picture for picture in draw(study, "e", tmp_path)[0] if picture.kind == "cost"]
+    assert ("Left out: leak, which sees the tokens that are to be predicted." in shown.caption) == left_out
+    assert (">leak<" in shown.svg) != left_out
+
+
+def test_diverged_runs_of_a_family_are_counted(make: Maker, tmp_path: Path) -> None:
+    study = make(seeds=(0, 1))
+    for rate in (0.001, 0.01):
+        study.experiment(f"e {rate}", {"_x": {}}, headline=["loss"], family="e", grid={"train.lr": rate})
+        for variant in ("base", "_x"):
+            for seed in study.seeds:
+                ends = {"status": "diverged", "reason": "x"} if variant == "_x" and rate == 0.01 else {}
+                study.run(f"e {rate}", variant, seed, [("test", "loss", "", 2.0 + seed)], **ends)
+    tables = make_tables(read_study(study.write()))
+    (family,) = families([Experiment(tables, name) for name in study.plan["experiments"]])
+    with theme():
+        (shown,) = family_pictures(family, "e", Gallery(tmp_path))
+    assert "✕: a diverged run, with the value fixed for it beforehand. Diverged: 2 of _x at 0.01." in shown.caption
 
 
 def test_time_and_memory_by_length_are_fitted_and_other_measurements_are_not(make: Maker, tmp_path: Path) -> None:

@@ -7,9 +7,10 @@ import pytest
 from reports.figures.scales import (
     REACH,
     Scale,
+    bounds,
     is_geometric,
     is_log,
-    level_labels,
+    level_names,
     place_scale,
     place_ticks,
     step_scale,
@@ -139,9 +140,14 @@ def test_labels_of_ticks() -> None:
     assert [tick_label(v) for v in (0.3, 1000, 1e-5, -2, 0, 1e-15)] == ["0.3", "1000", "1e-05", "−2", "0", "0"]
 
 
-def test_names_of_levels_are_joined_where_they_would_touch() -> None:
+def test_names_of_levels_have_their_values_and_an_arrow_beyond_the_axis() -> None:
     scale = Scale(0, 1)
-    assert level_labels({"floor": 0.1, "chance": 0.5}, scale, 200) == [("floor", 0.1), ("chance", 0.5)]
-    assert level_labels({"oracle": 0.13, "floor": 0.1}, scale, 200) == [("floor, oracle", 0.13)]
-    assert level_labels({"chance": 6.91, "floor": -2.0}, scale, 200) == [("↓ floor -2", 0.0), ("↑ chance 6.91", 1.0)]
-    assert level_labels({}, scale, 200) == []
+    assert level_names({"oracle": 0.13, "chance": 0.5}, scale) == ["oracle 0.13", "chance 0.5"]
+    assert level_names({"chance": 6.91, "floor": -2.0}, scale) == ["↑ chance 6.91", "↓ floor −2"]
+    assert level_names({}, scale) == []
+
+
+def test_shares_and_points_have_bounds_and_others_none() -> None:
+    assert bounds("accuracy") == (0, 1)
+    assert bounds("bleu") == (0, 100)
+    assert bounds("loss") == bounds("exposure-gap") == bounds("gradient_norm") == (-np.inf, np.inf)

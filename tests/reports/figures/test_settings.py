@@ -50,7 +50,7 @@ def test_ticks_are_exactly_the_values_and_points_have_the_looks_of_their_variant
     chosen = styles([v for v in HEADS if v != "base"], "base")
     with theme():
         ax = Figure(figsize=(6, 4)).subplots()
-        plot_setting(data, ax, metric="loss", styles=chosen, references={"floor": 0.05})
+        scale = plot_setting(data, ax, metric="loss", styles=chosen, references={"floor": 0.05})
     assert ax.get_xscale() == "log"
     assert [label.get_text() for label in ax.get_xticklabels()] == ["1", "3", "4", "12"]
     curve = ax.lines[0]
@@ -63,7 +63,8 @@ def test_ticks_are_exactly_the_values_and_points_have_the_looks_of_their_variant
     assert list(np.atleast_1d(bar.get_ydata())) == pytest.approx(t_interval([0.15, 0.16, 0.17]))
     crosses = [line for line in ax.lines if line.get_marker() == "x"]
     assert [list(np.atleast_1d(line.get_xdata())) for line in crosses] == [[12]]
-    assert "floor" in [text.get_text() for text in ax.texts]
+    assert [0.05, 0.05] in [list(np.atleast_1d(line.get_ydata())) for line in ax.lines]
+    assert scale.low < 0.05 < scale.high
 
 
 def test_metrics_stand_side_by_side_and_the_base_is_marked(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -75,7 +76,7 @@ def test_metrics_stand_side_by_side_and_the_base_is_marked(monkeypatch: pytest.M
         )
         texts = check_texts(figure, monkeypatch)
     assert texts.count("base") == texts.count("model.n_heads") == 3
-    assert texts.count("chance") == 1
+    assert texts.count("chance 0.1") == 1
 
 
 def test_rows_are_of_one_metric_over_all_of_the_test_set() -> None:

@@ -43,6 +43,18 @@ def test_twenty_variants_and_more_are_told_apart_and_the_base_is_black() -> None
     assert styles(names, "v3")["v4"] == chosen["v4"]
 
 
+def test_variants_of_one_experiment_have_colours_of_their_own_while_there_are_any() -> None:
+    names = [f"v{i}" for i in range(21)]
+    groups = [names[:2], [names[0], *names[7:10]], [names[1], *names[14:20]], names]
+    apart = styles(names, "base", groups[:3])
+    for group in groups[:3]:
+        assert len({apart[name].colour for name in group}) == len(group)
+    assert len({(s.colour, s.dash) for s in apart.values()}) == 22
+    assert styles(names, "base", [names]) == styles(names, "base")
+    plain_ones = styles(names, "base")
+    assert plain_ones["v0"].colour == plain_ones["v7"].colour  # as it is without groups
+
+
 def test_a_legend_has_exactly_the_variants_in_their_order_names_with_underscores_too(ax: Axes) -> None:
     order = ["base", "1", "2", "3", "4", "6", "8", "12", "_x", "None", "$a$", "a<b & c", "", "last"]
     chosen = styles(order[1:], "base")

@@ -158,7 +158,51 @@ def test_rows_are_filtered_by_all_words_with_a_live_count(page: Path, visit: Cal
     assert len(seen.column(1)) == 9
     field.fill("<b>")
     assert seen.column(1) == []
+    assert count.inner_text() == "0 of 9 rows"
+    field.fill("run.json")  # a link of every row says nothing of the row
+    assert seen.column(1) == []
+    shown = next(text for text in seen.page.locator("table.variants td small").all_inner_texts() if "−" in text)
+    field.fill(shown.replace("−", "-").replace("\N{NO-BREAK SPACE}", " "))  # as one types it
+    assert len(seen.column(1)) >= 1
     assert seen.messages == []
+
+
+def test_what_has_no_value_is_last_either_way_and_equals_keep_their_order(
+    make: Maker, visit: Callable[..., Visit]
+) -> None:
+    study = make(seeds=(0,))
+    study.experiment("e", {name: {"model.norm": name} for name in "dcba"}, design="ladder", headline=["m", "bleu"])
+    values = {"base": -2.0, "d": 15e5, "c": None, "b": -2.0, "a": 1e-7}
+    for variant, value in values.items():
+        known = [] if value is None else [("test", "m", "", value)]
+        study.run("e", variant, 0, [*known, ("test", "bleu", "", 30.0)], cost={"parameters": 2000 * len(variant)})
+    seen = visit(build(study.write()))
+    button = seen.page.get_by_role("columnheader", name="M", exact=True).first.get_by_role("button")
+    assert seen.column(2) == ["−2", "1.5e+06", "–", "−2", "1e−07"]
+    button.click()
+    assert seen.column(1) == ["base", "b", "a", "d", "c"]
+    button.click()
+    assert seen.column(1) == ["d", "a", "base", "b", "c"]
+
+
+def test_a_watched_page_loads_itself_anew_but_not_under_the_hands_of_a_reader(
+    make: Maker, visit: Callable[..., Visit]
+) -> None:
+    study = make(seeds=(0,))
+    study.experiment("e", {"x": {"model.norm": "none"}}, headline=["loss"])
+    for variant in ("base", "x"):
+        study.run("e", variant, 0, [("test", "loss", "", 0.5)])
+    seen = visit(build(study.write(), refresh=1))
+    with seen.page.expect_navigation(timeout=5000):
+        pass
+    seen.page.get_by_text("Every effect in numbers").click()
+    loaded = len(seen.requests)
+    seen.page.wait_for_timeout(1500)
+    assert len(seen.requests) == loaded
+    assert seen.page.get_by_text("Unpaired (Welch)").is_visible()
+    plain = visit(study.folder / "report" / "index.html", java_script_enabled=False)
+    plain.page.wait_for_timeout(1500)
+    assert len(plain.requests) > 1
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
@@ -185,7 +229,7 @@ def test_dark_changes_the_page_and_its_figures(page: Path, visit: Callable[..., 
 
 def test_paper_is_light_and_has_everything_open(page: Path, visit: Callable[..., Visit]) -> None:
     seen = visit(page, color_scheme="dark")
-    hidden = seen.page.get_by_text("Unpaired (Welch)")
+    hidden = seen.page.locator("th", has_text="Unpaired (Welch)")
     assert not hidden.is_visible()
     seen.page.emulate_media(media="print", color_scheme="dark")
     box = hidden.bounding_box()
@@ -193,6 +237,7 @@ def test_paper_is_light_and_has_everything_open(page: Path, visit: Callable[...,
     assert box["height"] > 5
     assert seen.style("html", "background-color") == "rgb(255, 255, 255)"
     assert not seen.page.locator(".tools").first.is_visible()
+    assert seen.style(".variants thead button", "display") == "contents"  # or the header is on the first sheet alone
 
 
 def test_a_link_opens_the_settings_of_a_variant(page: Path, visit: Callable[..., Visit]) -> None:

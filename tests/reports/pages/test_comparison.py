@@ -169,3 +169,11 @@ def test_the_tally_is_in_a_fixed_order() -> None:
     assert tally([{str(k): v for k, v in row.items()} for row in rows]) == (
         "4 effects in both: 2 agree, 1 opposite, 1 undecided."
     )
+
+
+def test_what_cannot_be_read_is_named(make: Maker) -> None:
+    first, second = small(make, "one"), small(make, "two")
+    (second.folder / second.planned("e", "base", 0)["folder"] / "metrics.csv").write_text("a,b\n", encoding="utf-8")
+    page = build_comparison(first.write(), second.write())
+    for text in (Page(page).text, page.with_suffix(".md").read_text(encoding="utf-8")):
+        assert re.search(r"B: \S*metrics\.csv: the columns must be", text)

@@ -168,11 +168,12 @@ def test_the_mean_is_followed_by_the_sample_deviation(make: Maker, tmp_path: Pat
     text = (tmp_path / "report.md").read_text(encoding="utf-8")
     assert "| base | the base | 23.0 ± 2.0 | 3 of 3 |" in text
     assert "| x | model.norm: none | 20.0 | 1 of 3, 2 missing |" in text
-    assert "| BLEU | x | −1.0 | – | – | – | 1 of 3 | one seed: no interval |" in text
+    assert "| BLEU | x | −1.0 | – | – | – | 1 of 3 seeds | one seed: no interval |" in text
     assert "| e | x | 1, 2 | missing | not run yet |" in text
     table = (tmp_path / "variants.tex").read_text(encoding="utf-8")
     assert r"base & 23.0 $\pm$ 2.0 & 3 of 3 \\" in table
-    assert r"BLEU & x & $-$1.0 & \textendash{} & 1 of 3 \\" in (tmp_path / "effects.tex").read_text(encoding="utf-8")
+    effects = (tmp_path / "effects.tex").read_text(encoding="utf-8")
+    assert r"BLEU & x & $-$1.0 & \textendash{} & 1 of 3 seeds \\" in effects
 
 
 def test_names_are_text_in_markdown(make: Maker, tmp_path: Path) -> None:
@@ -304,3 +305,18 @@ def test_the_folder_may_be_gone(quick: Path, tmp_path: Path) -> None:
     shutil.rmtree(tmp_path / "report")
     write(make_tables(read_study(quick)), [], tmp_path / "report")
     assert (tmp_path / "report" / "report.md").is_file()
+
+
+def test_seeds_are_counted_as_on_the_page(make: Maker, tmp_path: Path) -> None:
+    study = make(seeds=(0, 1, 2))
+    study.experiment("e", {"x": {"model.norm": "none"}}, headline=["bleu"])
+    for variant, diverged in (("base", (0, 1)), ("x", (2,))):
+        for seed in study.seeds:
+            status = "diverged" if seed in diverged else "completed"
+            study.run("e", variant, seed, [("test", "bleu", "", 20.0 + seed)], status=status)
+    folder = tmp_path / "report"
+    names = write(make_tables(read_study(study.write())), [], folder)
+    assert names == sorted(path.name for path in folder.iterdir())
+    for name in ("report.md", "effects.tex"):
+        text = (folder / name).read_text(encoding="utf-8")
+        assert "3 of 3 seeds, 1 diverged, 2 of the base diverged" in text

@@ -82,3 +82,11 @@ def test_what_differs(make: Maker) -> None:
         ("Commit", "aaaa", "bbbb"),
     ]
     assert differences(a, a, matches(first_experiments, first_experiments)) == []
+
+
+def test_a_base_that_is_not_planned_is_no_variant(make: Maker) -> None:
+    study = study_of(make, {"a": ["x"]})
+    study.plan["experiments"]["a"]["base"] = "gone"
+    _, first = read(study)
+    (match,) = matches(first, first)
+    assert match.variants == (("base", "base"), ("x", "x"))

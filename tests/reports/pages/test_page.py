@@ -6,6 +6,7 @@ import hashlib
 import html
 import importlib
 import io
+import itertools
 import json
 import pkgutil
 import re
@@ -173,7 +174,7 @@ def test_claims_are_judged_on_the_page(report: Path) -> None:
             assert f"{estimate(judged.value, judged.low, judged.high)} , wanted: {judged.region}; {judged.n}." in claims
             assert f"Held equal: {judged.held_equal}." in claims
     assert claims.count("wanted: ") == sum(len(verdict.conditions) for verdict in found)
-    assert "by chance alone up to" in claims
+    assert "false ones are to be expected by chance alone" in claims
 
 
 def test_identifiers_are_unique_and_links_within_the_page_lead_somewhere(report: Path) -> None:
@@ -405,6 +406,8 @@ def test_a_study_of_measurements_says_what_it_measured(make: Maker) -> None:
     page = Page(build(study.write()))
     assert "Measured, nothing trained: Gradient norm by layer." in page.text
     assert "Nothing to compare" not in page.text
+    markdown = (study.folder / "report" / "report.md").read_text("utf-8")
+    assert "Measured, nothing trained: Gradient norm by layer." in markdown
 
 
 def test_each_experiment_shows_what_it_has(make: Maker) -> None:
@@ -443,3 +446,32 @@ def test_the_report_needs_no_torch() -> None:
     root = Path(__file__).parents[3]
     done = subprocess.run([sys.executable, "-c", code], cwd=root, capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
+
+
+def test_findings_stand_before_any_number_of_files_that_cannot_be_read(make: Maker) -> None:
+    study = make(seeds=(0, 1, 2, 3))
+    study.experiment("e", {"x": {"model.norm": "none"}}, headline=["loss"])
+    for variant in ("base", "x"):
+        for seed in study.seeds:
+            folder = study.run("e", variant, seed, [("test", "loss", "", 1.0 + seed / 8 + (variant == "x"))])
+            (folder / "metrics.csv").write_text("a,b\n", encoding="utf-8")
+    folder = study.write()
+    page = Page(build(folder))
+    for text in (page.text, (folder / "report" / "report.md").read_text("utf-8")):
+        assert text.count("the columns must be") == 3
+        assert "And 5 other files cannot be read." in text
+
+
+def test_files_of_others_in_the_folder_do_not_change_the_page(make: Maker) -> None:
+    folder = make("plain").write()
+    first = build(folder).read_bytes()
+    (folder / "report" / "notes #1.md").touch()
+    assert build(folder).read_bytes() == first
+    assert b'href="report.md"' in first
+
+
+def test_headings_go_down_one_step_at_a_time(report: Path) -> None:
+    levels = [int(tag[1]) for tag, _ in Page(report / "index.html").tags if re.fullmatch("h[1-6]", tag)]
+    assert levels[0] == 1
+    assert all(below - above <= 1 for above, below in itertools.pairwise(levels))
+    assert len(levels) > 10

@@ -67,3 +67,35 @@ def test_the_command_survives_any_folder(make: Maker) -> None:
     study = mixed(make)
     words = shlex.split(summary.command(study))
     assert words == ["ablations", "run", str(study.folder / "study.yaml")]
+
+
+def test_of_many_files_that_cannot_be_read_the_first_are_named_and_the_others_counted() -> None:
+    problems = [f"file {n}" for n in range(5)]
+    assert summary.unreadable(problems[:3]) == ["file 0", "file 1", "file 2"]
+    assert summary.unreadable(problems[:4]) == ["file 0", "file 1", "file 2", "And 1 other file cannot be read."]
+    assert summary.unreadable(problems)[3:] == ["And 2 other files cannot be read."]
+    assert summary.unreadable([]) == []
+
+
+def test_what_stands_in_place_of_a_finding(make: Maker) -> None:
+    study = make(seeds=(0,))
+    study.experiment("e", {})
+    assert summary.instead(read_study(study.write()), []) == "Nothing has finished yet."
+    study.run("e", "base", 0, [("test", "loss", "", 0.5)])
+    alone = read_study(study.write())
+    assert summary.instead(alone, []) == "Nothing to compare: no experiment has a variant beside its base."
+    assert summary.instead(alone, ["Norm", "Rank"]) == "Measured, nothing trained: Norm, Rank."
+
+
+def test_other_runs_in_the_folder_are_counted(make: Maker) -> None:
+    study = make(seeds=(0,))
+    study.experiment("e", {"x": {"model.norm": "none"}, "y": {"model.norm": "rms"}})
+    study.write()
+    assert summary.foreign(read_study(study.folder)) == ""
+    for variant in ("x", "y"):
+        study.run("e", variant, 0, [])
+        study.plan["runs"] = [run for run in study.plan["runs"] if run["variant"] != variant]
+        study.plan["experiments"]["e"]["variants"].remove(variant)
+        found = summary.foreign(read_study(study.write()))
+        are = "1 other run in this folder is" if variant == "x" else "2 other runs in this folder are"
+        assert found == f"{are} not part of the current plan."
