@@ -1,6 +1,7 @@
 """Arrangements of axes that the page needs: whole figures from tidy data."""
 
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
 from math import ceil
 
 import pandas as pd
@@ -23,6 +24,7 @@ from reports.figures.lines import (
 from reports.figures.lines import ends as ends_of
 from reports.figures.multiples import Panel, Trellis, inch_axes
 from reports.figures.scales import (
+    Scale,
     bounds,
     is_log,
     place_scale,
@@ -102,6 +104,36 @@ def effects_figure(
     return figure
 
 
+@dataclass(frozen=True, kw_only=True)
+class Drawing:
+    """What a figure of lines shows, however its axes are arranged."""
+
+    data: pd.DataFrame
+    x: str
+    summary: pd.DataFrame
+    drawn: pd.DataFrame
+    """The summary, with gaps where lines break."""
+    crosses: pd.DataFrame
+    styles: Mapping[str, Style]
+    labels: tuple[str, str]
+    references: Mapping[str, float]
+    mark: tuple[float, str] | None
+    at_places: bool
+    x_scale: Scale
+    y_scale: Scale
+
+    @property
+    def key(self) -> list[Entry]:
+        """Entries for the levels that are drawn."""
+        return level_entries(self.references, self.y_scale, self.mark)
+
+    def ticks(self, width: float) -> list[float]:
+        """Of the x axis, `width` points wide."""
+        if self.at_places:
+            return place_ticks(self.data[self.x].tolist(), self.x_scale, width)
+        return step_ticks(self.x_scale, width)
+
+
 def lines_figure(
     data: pd.DataFrame,
     *,
@@ -126,35 +158,50 @@ def lines_figure(
     """
     present = [variant for variant in order if (data["variant"] == variant).any()]
     others = [variant for variant in present if variant != base]
-    log = is_log(data["value"], metric)
-    summary = summarise_lines(data, x, log=log, ends=bounds(metric))
-    drawn = summary if x == "step" else with_gaps(summary, x)
-    y_scale = value_scale(data["value"], summary, metric=metric, references=references)
-    x_scale = place_scale(data[x].tolist()) if at_places else step_scale(data[x].tolist())
-    crosses = ends_of(data, x) if mark_ends else diverged(data) if mark_diverged else data.iloc[:0]
-    key = level_entries(references, y_scale, mark)
-    if len(others) < SMALL_MULTIPLES_FROM:
-        figure, ax = _single(present, key)
-        width = size_of(ax)[0]
-        ticks = place_ticks(data[x].tolist(), x_scale, width) if at_places else step_ticks(x_scale, width)
-        set_scales(ax, x_scale, y_scale, ticks, value_ticks(y_scale))
-        plot_lines(drawn, ax, x=x, order=present, styles=styles)
-        plot_single_seeds(data, ax, x=x, order=present, styles=styles)
-        plot_crosses(crosses, ax, x=x)
-        add_levels(ax, references, y_scale, mark)
-        _name_lines(add_grid(ax), summary, x, present, styles)
-        ax.set(xlabel=x_label, ylabel=value_label(metric))
-        return figure
-    if base in present:
-        key = [Entry(plain(base), styles[base].colour, styles[base].dash, styles[base].width), *key]
-    figure, ax, panels = _multiples(len(others), key)
-    width = 72 * panels[0].width
-    ticks = place_ticks(data[x].tolist(), x_scale, width) if at_places else step_ticks(x_scale, width)
-    trellis = Trellis(ax, panels, x_scale, y_scale)
-    trellis.frame(others, ticks, value_ticks(y_scale), references, mark)
-    trellis.lines(drawn, data, x, others, base, styles)
-    trellis.crosses(crosses, x, others)
-    trellis.names(x_label, value_label(metric))
+    summary = summarise_lines(data, x, log=is_log(data["value"], metric), ends=bounds(metric))
+    drawing = Drawing(
+        data=data,
+        x=x,
+        summary=summary,
+        drawn=summary if x == "step" else with_gaps(summary, x),
+        crosses=ends_of(data, x) if mark_ends else diverged(data) if mark_diverged else data.iloc[:0],
+        styles=styles,
+        labels=(x_label, value_label(metric)),
+        references=references,
+        mark=mark,
+        at_places=at_places,
+        x_scale=place_scale(data[x].tolist()) if at_places else step_scale(data[x].tolist()),
+        y_scale=value_scale(data["value"], summary, metric=metric, references=references),
+    )
+    together = len(others) < SMALL_MULTIPLES_FROM
+    return _together(drawing, present) if together else _apart(drawing, others, base)
+
+
+def _together(drawing: Drawing, present: Sequence[str]) -> Figure:
+    """All lines in one pair of axes."""
+    figure, ax = _single(present, drawing.key)
+    ticks = drawing.ticks(size_of(ax)[0])
+    set_scales(ax, drawing.x_scale, drawing.y_scale, ticks, value_ticks(drawing.y_scale))
+    plot_lines(drawing.drawn, ax, x=drawing.x, order=present, styles=drawing.styles)
+    plot_single_seeds(drawing.data, ax, x=drawing.x, order=present, styles=drawing.styles)
+    plot_crosses(drawing.crosses, ax, x=drawing.x)
+    add_levels(ax, drawing.references, drawing.y_scale, drawing.mark)
+    _name_lines(add_grid(ax), drawing.summary, drawing.x, present, drawing.styles)
+    ax.set(xlabel=drawing.labels[0], ylabel=drawing.labels[1])
+    return figure
+
+
+def _apart(drawing: Drawing, others: Sequence[str], base: str) -> Figure:
+    """Axes for each variant, with the base in all of them."""
+    style, has_base = drawing.styles[base], (drawing.data["variant"] == base).any()
+    of_base = [Entry(plain(base), style.colour, style.dash, style.width)] if has_base else []
+    figure, ax, panels = _multiples(len(others), [*of_base, *drawing.key])
+    trellis = Trellis(ax, panels, drawing.x_scale, drawing.y_scale)
+    ticks = drawing.ticks(72 * panels[0].width)
+    trellis.frame(others, ticks, value_ticks(drawing.y_scale), drawing.references, drawing.mark)
+    trellis.lines(drawing.drawn, drawing.data, drawing.x, others, base, drawing.styles)
+    trellis.crosses(drawing.crosses, drawing.x, others)
+    trellis.names(*drawing.labels)
     return figure
 
 

@@ -86,7 +86,7 @@ def _effects_picture(experiment: Experiment, stem: str, gallery: Gallery) -> Pic
     compressed = any(ax.get_xscale() == "asinh" for ax in figure.axes)
     parts = [
         effects_caption(rows, experiment.values, experiment.compared, compressed=compressed),
-        PARTS if (rows["item_variance"] > 0).any() else "",
+        PARTS if ((rows["item_variance"] > 0) & rows["low"].notna()).any() else "",
         HOLLOW if experiment.leaking & set(order) else "",
         "Arrow heads: an interval that goes on beyond the axis." if _is_cut(figure) else "",
         "✕: a diverged run, on this side or the base's, with the values fixed for it beforehand."

@@ -5,6 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import pytest
 from matplotlib.figure import Figure
@@ -205,8 +206,9 @@ def test_long_curves_are_thinned_and_keep_their_ends_and_those_of_diverged_runs(
 def test_the_parts_of_intervals_are_explained_where_items_have_one(quick: Path, tmp_path: Path) -> None:
     tables = make_tables(read_study(quick))
     said = []
-    for variance in (0.0, 0.01):
-        known = replace(tables, effects=tables.effects.assign(item_variance=variance))
+    one_seed = tables.effects.assign(item_variance=0.01, low=np.nan, high=np.nan)
+    for effects in (*(tables.effects.assign(item_variance=variance) for variance in (0.0, 0.01)), one_seed):
+        known = replace(tables, effects=effects)
         with theme():
             said.append(next(pictures(Experiment(known, "german"), "e", Gallery(tmp_path))).caption)
-    assert ["The thick part" in caption for caption in said] == [False, True]
+    assert ["The thick part" in caption for caption in said] == [False, True, False]
