@@ -4,8 +4,7 @@ Letters: S seeds, T tasks; scores (S, T) are on a common scale, larger is better
 bootstrap of the seeds within each task. With a handful of seeds such an interval covers far too little, and where a
 variant is better in every seed it has no width. What is used in its place:
 
-- interquartile mean: one for each seed, over the tasks, then t over seeds. This is the mean of the interquartile means;
-  that of all scores together, the paper's, stands beside it without an interval.
+- interquartile mean: one for each seed, over the tasks, then t over seeds. This is the mean of the interquartile means.
 - probability of improvement: the bound of Hoeffding (1963) for means of numbers in [0, 1]. It holds for any
   distribution and any number of seeds, and is wide.
 
@@ -18,24 +17,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import optimize, special, stats
 
-from reports.statistics import LEVEL, Effect, Interval, paired_effect, summarise
+from reports.statistics import LEVEL, Effect, Interval, paired_effect
 
 Floats = NDArray[np.float64]
-
-
-@dataclass(frozen=True, kw_only=True)
-class InterquartileMean:
-    """Of one variant over tasks."""
-
-    n_seeds: int
-    n_tasks: int
-    pooled: float
-    """Of all scores together."""
-    mean: float
-    """Mean over seeds of the interquartile mean over tasks. The plain mean below four tasks: a quarter is none."""
-    low: float | None
-    high: float | None
-    """t interval of `mean`; None for one seed, and where all are equal."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -57,20 +41,6 @@ class Improvement:
 def interquartile_mean(scores: ArrayLike) -> float:
     """Mean of all scores, of any shape, without the lowest and the highest quarter (each rounded down)."""
     return float(stats.trim_mean(np.asarray(scores, dtype=np.float64), 0.25, axis=None))
-
-
-def interquartile_mean_over_seeds(scores: ArrayLike, *, level: float = LEVEL) -> InterquartileMean:
-    """Interquartile mean of scores (S, T) with its interval. Raises ValueError for gaps and other shapes."""
-    x = _checked(scores)
-    summary = summarise(_by_seed(x), level=level)
-    return InterquartileMean(
-        n_seeds=x.shape[0],
-        n_tasks=x.shape[1],
-        pooled=interquartile_mean(x),
-        mean=summary.mean,
-        low=summary.low,
-        high=summary.high,
-    )
 
 
 def interquartile_mean_effect(base: ArrayLike, variant: ArrayLike, *, level: float = LEVEL) -> Effect:
@@ -130,7 +100,7 @@ def hoeffding_interval(mean: float, n: int, *, level: float = LEVEL) -> Interval
 
 def _by_seed(scores: Floats) -> Floats:
     """Interquartile mean over tasks of every seed, (S, T) to (S,)."""
-    return np.asarray(stats.trim_mean(scores, 0.25, axis=1), dtype=np.float64)
+    return np.array([interquartile_mean(of_seed) for of_seed in scores])
 
 
 def _checked(scores: ArrayLike) -> Floats:

@@ -242,20 +242,21 @@ def read_result(folder: Path) -> ResultFile | None:
 
 def status(folder: Path) -> Status | None:
     """How a run has ended, by its result.json; None where there is none that can be read."""
-    try:
-        result = read_result(folder)
-    except RowsError:
-        return None
+    result = _readable_result(folder)
     return result["status"] if result else None
 
 
 def final_results(folder: Path) -> dict[str, ResultFile]:
     """The results of a study that stand for good, by the id of the run, in whichever folder they lie."""
-    results = {}
-    for place in run_folders(folder):
-        if status(place) in COUNTED and (result := read_result(place)) is not None:
-            results[result["id"]] = result
-    return results
+    found = (_readable_result(place) for place in run_folders(folder))
+    return {result["id"]: result for result in found if result and result["status"] in COUNTED}
+
+
+def _readable_result(folder: Path) -> ResultFile | None:
+    try:
+        return read_result(folder)
+    except RowsError:
+        return None
 
 
 def read_metrics(folder: Path) -> list[MetricRow]:

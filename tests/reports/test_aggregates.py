@@ -8,7 +8,6 @@ from reports.aggregates import (
     hoeffding_interval,
     interquartile_mean,
     interquartile_mean_effect,
-    interquartile_mean_over_seeds,
     probability_of_improvement,
 )
 from reports.statistics import binomial_interval
@@ -21,17 +20,6 @@ VARIANT = RNG.normal(0.55, 0.1, (5, 7))
 def test_interquartile_mean_by_hand() -> None:
     assert interquartile_mean([[0, 8, 2], [100, 4, 5], [7, -50, 6]]) == pytest.approx((2 + 4 + 5 + 6 + 7) / 5)
     assert interquartile_mean([1, 2, 6]) == 3
-
-
-def test_interquartile_mean_has_an_interval_over_seeds() -> None:
-    found = interquartile_mean_over_seeds(BASE)
-    of_seeds = [np.sort(of_seed)[1:-1].mean() for of_seed in BASE]
-    interval = stats.ttest_1samp(of_seeds, 0).confidence_interval(0.95)
-    assert (found.n_seeds, found.n_tasks) == (3, 7)
-    assert (found.mean, found.low, found.high) == pytest.approx((np.mean(of_seeds), interval.low, interval.high))
-    assert found.pooled == pytest.approx(np.sort(BASE.ravel())[5:-5].mean())
-    one = interquartile_mean_over_seeds(BASE[:1])
-    assert (one.pooled, one.mean, one.low, one.high) == (one.mean, one.pooled, None, None)
 
 
 def test_effect_on_the_interquartile_mean_is_paired_by_seed() -> None:
@@ -94,7 +82,7 @@ def test_interval_of_the_probability_covers(seeds: int, shift: float, shared: fl
 
 def test_gaps_and_other_shapes_are_refused() -> None:
     with pytest.raises(ValueError, match="finite scores, seeds by tasks"):
-        interquartile_mean_over_seeds([[1.0, float("nan")]])
+        interquartile_mean_effect([[1.0, float("nan")]], [[1.0, 2.0]])
     with pytest.raises(ValueError, match="finite scores, seeds by tasks"):
         probability_of_improvement([1.0, 2.0], BASE)
     with pytest.raises(ValueError, match="base has 7 tasks and variant 6"):

@@ -3,7 +3,6 @@
 import re
 import shutil
 from collections.abc import Callable
-from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
 
@@ -13,39 +12,10 @@ import pytest
 from reports.pages.comparison import build_comparison, tally
 from reports.pages.exports import read
 from reports.rows import RowsError
+from tests.reports.pages.parsed import Page
 
 Maker = Callable[..., Any]
-VOID = {"meta", "br", "img", "link", "input", "hr"}
 HOSTILE = ["<img src=x onerror=alert(1)>", "a<b & c", "_x", "None", "a|b", "$x_1$"]
-
-
-class Page(HTMLParser):
-    """Text and tags of a page; every element closed."""
-
-    def __init__(self, path: Path) -> None:
-        super().__init__()
-        self.tags: list[tuple[str, dict[str, str | None]]] = []
-        self.open: list[str] = []
-        self.words: list[str] = []
-        self.feed(path.read_text(encoding="utf-8"))
-        self.close()
-        assert self.open == []
-        self.text = re.sub(r"\s+", " ", " ".join(self.words))
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.tags.append((tag, dict(attrs)))
-        if tag not in VOID:
-            self.open.append(tag)
-
-    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.tags.append((tag, dict(attrs)))
-
-    def handle_endtag(self, tag: str) -> None:
-        assert self.open.pop() == tag
-
-    def handle_data(self, data: str) -> None:
-        if "style" not in self.open:
-            self.words.append(data)
 
 
 @pytest.fixture(scope="module")
