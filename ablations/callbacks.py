@@ -20,7 +20,7 @@ from models.size import training_flops
 
 def batch_flops(config: ModelConfig, shape: TaskShape, batch: dict[str, Any]) -> float:
     """Floating-point operations of training on one batch, padding included where it is computed like the rest."""
-    size, length = batch["targets"].shape
+    size, length = batch["targets"].shape[:2]
     if "source" not in batch:
         return training_flops(config, shape, size, 0, length)
     packed = float(batch["source_real"].sum()) / size
@@ -30,7 +30,7 @@ def batch_flops(config: ModelConfig, shape: TaskShape, batch: dict[str, Any]) ->
 def tokens(batch: dict[str, Any]) -> int:
     """Real tokens that a batch trains on: of the target for a translator, of the input for the others."""
     real = batch.get("target_real", batch.get("real"))
-    return int(real.sum()) if real is not None else batch["targets"].numel()
+    return int(real.sum()) if real is not None else batch["targets"].shape[:2].numel()
 
 
 class Heartbeat:
@@ -172,6 +172,31 @@ class Best(Callback):
             self.values = values
             weights = cast(Module, pl_module).model.state_dict()
             self.weights = {name: weight.detach().to("cpu", copy=True) for name, weight in weights.items()}
+
+
+class Target(Callback):
+    """Ends the training at the first validation whose accuracy, or loss, is as good as wanted; None: never."""
+
+    def __init__(self, accuracy: float | None, loss: float | None) -> None:
+        self.accuracy, self.loss = accuracy, loss
+        self.steps: int | None = None
+        """Optimiser steps that it took; None as long as it was not reached."""
+
+    def state_dict(self) -> dict[str, Any]:
+        return {"steps": self.steps}
+
+    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
+        self.steps = state_dict["steps"]
+
+    def on_validation_end(self, trainer: L.Trainer, pl_module: L.LightningModule) -> None:
+        values = trainer.callback_metrics
+        reached = [
+            self.accuracy is not None and float(values["validation/accuracy"]) >= self.accuracy,
+            self.loss is not None and float(values["validation/loss"]) <= self.loss,
+        ]
+        if self.steps is None and any(reached):
+            self.steps = trainer.global_step
+            trainer.should_stop = True
 
 
 class NoProfiler(Profiler):

@@ -66,8 +66,8 @@ def _parser() -> Parser:
     parser.add_argument("-V", "--version", action="version", version=version("transformer-ablations"))
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
 
-    command = _add(commands, "list", list_, "what there is: studies, components, tasks")
-    command.add_argument("what", nargs="?", choices=["studies", "components", "tasks"], default="studies")
+    command = _add(commands, "list", list_, "what there is: studies, components, tasks, claims of the lecture")
+    command.add_argument("what", nargs="?", choices=["studies", "components", "tasks", "claims"], default="studies")
     _json(command)
     command.add_argument("--markdown", action="store_true", help="components as a page for the docs")
 
@@ -107,6 +107,17 @@ def _parser() -> Parser:
     command.add_argument("other", nargs="?", metavar="OTHER", help="a study to compare with: its name, file or folder")
     command.add_argument("--watch", action="store_true", help="again whenever a run ends, until the sweep has ended")
     command.add_argument("--open", action="store_true", help="show it in the browser")
+
+    command = _add(commands, "claims", claims, "the verdicts of a study that was run on the claims of the lecture")
+    _folder(command)
+    command.epilog = (
+        "Verdicts are computed from the results, as in the report; `ablations list claims` lists the claims."
+    )
+    _json(command)
+
+    command = _add(commands, "explain", explain, "what the lecture says of a component, with a worked example")
+    command.add_argument("component", metavar="COMPONENT", help="a name of `ablations list components`: attention, ...")
+    _json(command)
 
     command = _add(commands, "translate", translate, "translate standard input with a trained run, line by line")
     _run(command)
@@ -214,6 +225,8 @@ def list_(options: argparse.Namespace) -> int:
     """`ablations list`"""
     from ablations import listing
 
+    if options.what == "claims":
+        return _list_claims(options)
     if options.what == "studies":
         entries = listing.studies()
     else:
@@ -227,6 +240,15 @@ def list_(options: argparse.Namespace) -> int:
         print(json.dumps(entries, indent=2, ensure_ascii=False))
     else:
         listing.show(options.what, entries)
+    return 0
+
+
+def _list_claims(options: argparse.Namespace) -> int:
+    from ablations.claims import show_register
+    from reports.entries import registered
+
+    entries = registered()
+    print(json.dumps(entries, indent=2, ensure_ascii=False)) if options.json else show_register(entries)
     return 0
 
 
@@ -323,6 +345,26 @@ def _open(page: Path) -> None:
     import webbrowser
 
     webbrowser.open(page.absolute().as_uri())  # links lead from where it is, and not from where a link leads
+
+
+def claims(options: argparse.Namespace) -> int:
+    """`ablations claims`"""
+    from ablations.claims import show_verdicts
+    from reports.entries import judged
+
+    found = judged(_study_folder(options))
+    print(json.dumps(found["verdicts"], indent=2, ensure_ascii=False)) if options.json else show_verdicts(found)
+    return 0
+
+
+def explain(options: argparse.Namespace) -> int:
+    """`ablations explain`"""
+    from ablations.explain import as_text, explain
+    from reports.entries import registered
+
+    found = explain(options.component, registered())
+    print(json.dumps(found, indent=2, ensure_ascii=False) if options.json else as_text(found))
+    return 0
 
 
 def translate(options: argparse.Namespace) -> int:

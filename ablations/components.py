@@ -5,7 +5,7 @@
 nothing here; only a new component needs an entry.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
@@ -24,6 +24,15 @@ OPEN_SETS: dict[str, Mapping[str, Any]] = {
     "feed_forward": FEED_FORWARDS,
 }
 
+RNNS = "Why RNNs limit learning and parallelism (4:08)"
+LOOK_UP = "Self-attention as a soft look-up; queries, keys, values (10:11, 14:15)"
+POSITION = "Position, nonlinearity, masking (21:23)"
+HEADS = "Heads and scaling (41:44)"
+BLOCK = "Residuals, layer norm, the block (58:00)"
+TRANSLATION = "Encoder, decoder, translation, cost (1:09:09)"
+SECTIONS = (RNNS, LOOK_UP, POSITION, HEADS, BLOCK, TRANSLATION)
+"""Sections of the lecture in their order, each with the time at which it begins (of the second: two sections)."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class Component:
@@ -34,6 +43,12 @@ class Component:
     """Source file."""
     lecture: str
     """What the lecture says of it, in our words."""
+    section: str = ""
+    """Section of the lecture, one of SECTIONS; empty where the lecture does not speak of it."""
+    equation: str = ""
+    """The formula, for the default value unless it says otherwise."""
+    next: str = ""
+    """A command to try next."""
     values: dict[str, str] = field(default_factory=dict)
     """Closed choices: value to what it does. Empty for open sets and numbers."""
     example: Any = None
@@ -56,6 +71,9 @@ COMPONENTS = (
         where="models/transformer.py, models/recurrent.py",
         lecture="Encoders see both sides, decoders the past, encoder-decoders translate; recurrent nets came before, "
         "with a distance between words that grows with every step and no parallelism over time.",
+        section=RNNS,
+        equation="recurrent: h_t = tanh(W x_t + U h_{t−1});  attention: out_i = Σ_j α_ij v_j, for all i at once",
+        next="ablations run long-range",
         values={
             "decoder": "Transformer stack that sees the past",
             "encoder": "Transformer stack that sees both sides",
@@ -70,18 +88,27 @@ COMPONENTS = (
         name="n_layers",
         where="models/transformer.py, models/recurrent.py",
         lecture="The block is repeated; each repetition builds on what the one before has gathered.",
+        section=BLOCK,
+        equation="x^(l+1) = block_l(x^(l)),  l = 1 … n_layers",
+        next="ablations run depth",
         example=3,
     ),
     Component(
         name="position",
         where="models/positions.py",
         lecture="Self-attention is a function of a set: without positions it cannot know the order of the words.",
+        section=POSITION,
+        equation="x_i + p_i;  sinusoidal: p_i,2k = sin(i / 10000^(2k/d)), p_i,2k+1 = cos(i / 10000^(2k/d))",
+        next="ablations run positions",
     ),
     Component(
         name="decoder_mask",
         where="models/masks.py",
         lecture="A decoder that may look ahead copies the answer; minus infinity before the softmax hides the future "
         "while all positions are still trained in parallel.",
+        section=POSITION,
+        equation="e_ij = q_i · k_j / √d_head for j ≤ i, −∞ for j > i;  α_i = softmax(e_i)",
+        next="ablations run masking",
         values=MASK_VALUES,
         properties=LEAKS,
     ),
@@ -89,6 +116,9 @@ COMPONENTS = (
         name="encoder_mask",
         where="models/masks.py",
         lecture="Encoders need no mask and gain from seeing both sides.",
+        section=POSITION,
+        equation="e_ij = q_i · k_j / √d_head for every j;  α_i = softmax(e_i)",
+        next="ablations run masking",
         values={name: MASK_VALUES[name] for name in ("none", "causal", "after-softmax")},
         properties=LEAKS,
     ),
@@ -97,12 +127,18 @@ COMPONENTS = (
         where="models/attention.py",
         lecture="One attention averages for one reason at a time; several heads "
         "look for several reasons at the same cost.",
+        section=HEADS,
+        equation="head_h = softmax(Q_h K_hᵀ / √d_head) V_h,  h = 1 … n_heads",
+        next="ablations run heads",
         example=2,
     ),
     Component(
         name="d_head",
         where="models/attention.py",
         lecture="Width of a head, d_model / n_heads in the lecture: it bounds the rank of the scores.",
+        section=HEADS,
+        equation="d_head = d_model / n_heads;  rank(Q_h K_hᵀ) ≤ d_head",
+        next="ablations run heads",
         example=5,
     ),
     Component(
@@ -110,6 +146,9 @@ COMPONENTS = (
         where="models/attention.py",
         lecture="Dot products grow with the width of a head and saturate the "
         "softmax; dividing by its root keeps gradients alive.",
+        section=HEADS,
+        equation="softmax(Q Kᵀ / √d_head) V",
+        next="ablations run scaling",
         values={
             "sqrt-head": "scores times 1 / sqrt(d_head)",
             "sqrt-model": "scores times 1 / sqrt(d_model)",
@@ -121,6 +160,9 @@ COMPONENTS = (
         name="query_key",
         where="models/attention.py",
         lecture="A word asks with its query and answers with its key; the two are different views of it.",
+        section=LOOK_UP,
+        equation="q_i = W_Q x_i,  k_j = W_K x_j,  e_ij = q_i · k_j",
+        next="ablations run look-up",
         values={
             "separate": "W_q and W_k",
             "tied": "W_q is W_k: scores are symmetric",
@@ -132,6 +174,9 @@ COMPONENTS = (
         name="value_projection",
         where="models/attention.py",
         lecture="What a word hands over (its value) need not be what it is found by (its key).",
+        section=LOOK_UP,
+        equation="v_j = W_V x_j",
+        next="ablations run look-up",
         values={"linear": "W_v", "identity": "the embedding itself"},
         properties={"identity": ("changes_size",)},
     ),
@@ -139,6 +184,9 @@ COMPONENTS = (
         name="output_projection",
         where="models/attention.py",
         lecture="A last linear map combines what the heads have found.",
+        section=HEADS,
+        equation="out_i = W_O [head_1; …; head_H]",
+        next="ablations run heads",
         values={"linear": "W_o", "identity": "heads side by side as they are"},
         properties={"identity": ("changes_size",)},
     ),
@@ -147,12 +195,18 @@ COMPONENTS = (
         where="models/attention.py",
         lecture="Attention is a soft look-up in a key-value store: a weighted "
         "average, with weights from the softmax of scores.",
+        section=LOOK_UP,
+        equation="α_ij = softmax_j(q_i · k_j / √d_head);  out_i = Σ_j α_ij v_j",
+        next="ablations run look-up",
     ),
     Component(
         name="residual",
         where="models/transformer.py",
         lecture="Each sublayer adds to its input, so that gradients have a direct "
         "path and layers need only learn a difference.",
+        section=BLOCK,
+        equation="x^(l+1) = x^(l) + f(x^(l))",
+        next="ablations run residual",
         values={"add": "x + f(x)", "none": "f(x)"},
     ),
     Component(
@@ -160,11 +214,17 @@ COMPONENTS = (
         where="models/norms.py",
         lecture="Layer norm rescales each word's vector to zero mean and unit "
         "deviation, by its own statistics, and steadies training.",
+        section=BLOCK,
+        equation="(x − mean(x)) / sd(x) ⊙ γ + β",
+        next="ablations run norm",
     ),
     Component(
         name="norm_placement",
         where="models/transformer.py",
         lecture="After the residual sum as first published, or before the sublayer as is common today.",
+        section=BLOCK,
+        equation="pre: x + f(norm(x));  post: norm(x + f(x))",
+        next="ablations run norm",
         values={"pre": "x + f(norm(x)), and a norm at the end of the stack", "post": "norm(x + f(x))"},
         properties={"post": ("changes_size",)},
     ),
@@ -172,12 +232,18 @@ COMPONENTS = (
         name="feed_forward",
         where="models/feed_forwards.py",
         lecture="Attention only averages values; a feed-forward net on each word adds the nonlinearity.",
+        section=POSITION,
+        equation="W_2 max(0, W_1 x_i + b_1) + b_2",
+        next="ablations run nonlinearity",
     ),
     Component(
         name="cross_attention",
         where="models/transformer.py, models/recurrent.py",
         lecture="Each target word looks at the whole source; without it a "
         "recurrent decoder has one vector for all of it.",
+        section=TRANSLATION,
+        equation="q_i = W_Q y_i of the target,  k_j = W_K x_j and v_j = W_V x_j of the source",
+        next="ablations run translation",
         values={
             "attend": "Transformer decoder layers attend to the encoder",
             "none": "no look at the source (recurrent: only its last state)",
@@ -190,6 +256,8 @@ COMPONENTS = (
         name="initialisation",
         where="models/initialise.py",
         lecture="Not in the lecture: it decides how far the scores are from saturation at the start.",
+        equation="xavier: W ~ U(−a, a), a = √(6 / (fan_in + fan_out))",
+        next="ablations run scaling",
         values={
             "default": "PyTorch's own",
             "xavier": "matrices uniform by fan-in and fan-out (Glorot and Bengio 2010)",
@@ -200,36 +268,49 @@ COMPONENTS = (
         name="gain",
         where="models/initialise.py",
         lecture="Not in the lecture: a factor on the first weights of the blocks, to see how robust training is.",
+        equation="W ← gain · W",
+        next="ablations run norm",
         example=2.0,
     ),
     Component(
         name="forget_bias",
         where="models/recurrent.py",
         lecture="Not in the lecture: how long an LSTM remembers at the start of training.",
+        equation="c_t = σ(W_f x_t + U_f h_{t−1} + b_f) ⊙ c_{t−1} + …",
+        next="ablations run long-range",
         example=1.0,
     ),
     Component(
         name="bidirectional",
         where="models/recurrent.py",
         lecture="A recurrent encoder reads from both ends, so that each state knows both sides.",
+        section=TRANSLATION,
+        equation="h_j = [h_j from the left; h_j from the right]",
+        next="ablations run translation",
         example=False,
     ),
     Component(
         name="input_feeding",
         where="models/recurrent.py",
         lecture="Not in the lecture: the last attention is fed into the next step (Luong et al. 2015).",
+        equation="input_t = [y_t; a_{t−1}], a_{t−1}: the last attention output",
+        next="ablations run translation",
         example=True,
     ),
     Component(
         name="tie_embeddings",
         where="models/transformer.py, models/recurrent.py",
         lecture="Not in the lecture: one table for the words that go in and the words that come out.",
+        equation="logits = E h + b, E: the table of embeddings",
+        next="ablations run multi30k",
         example=False,
     ),
     Component(
         name="dropout",
         where="models/transformer.py, models/recurrent.py",
         lecture="Not in the lecture: regularisation on embeddings and on what each sublayer adds.",
+        equation="m ⊙ f(x) / (1 − p),  m_i = 0 with probability p, else 1",
+        next="ablations run table3",
         example=0.1,
     ),
 )
@@ -266,3 +347,19 @@ def properties(component: Component, value: str) -> tuple[str, ...]:
         entry = OPEN_SETS[component.name][value]
         return tuple(name for name in PROPERTIES if getattr(entry, name, False))
     return component.properties.get(value, ())
+
+
+def facts(component: Component, values: Iterable[Any]) -> dict[str, str]:
+    """What a report says of a component, `values` being those that its variants have in place of the base's.
+
+    says, section, equation, next as in the catalogue; off: each value and what it does, where that is known.
+    """
+    known = choices(component)
+    told = [f"{value}: {meaning(component, value)}" for value in dict.fromkeys(values) if value in known]
+    return {
+        "says": component.lecture,
+        "section": component.section,
+        "equation": component.equation,
+        "next": component.next,
+        "off": "; ".join(told),
+    }

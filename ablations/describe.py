@@ -22,20 +22,27 @@ def components() -> Entries:
         {
             "name": component.name,
             "default": catalogue.default(component),
-            "values": [
-                {
-                    "value": value,
-                    "does": catalogue.meaning(component, value),
-                    "properties": list(catalogue.properties(component, value)),
-                }
-                for value in catalogue.choices(component)
-            ]
-            or _number(component),
+            "values": values(component),
             "where": component.where,
             "lecture": component.lecture,
+            "section": component.section,
+            "equation": component.equation,
+            "next": component.next,
         }
         for component in catalogue.COMPONENTS
     ]
+
+
+def values(component: catalogue.Component) -> Entries | str:
+    """The values that a component can take, each with what it does and its properties; of a number, its type."""
+    return [
+        {
+            "value": value,
+            "does": catalogue.meaning(component, value),
+            "properties": list(catalogue.properties(component, value)),
+        }
+        for value in catalogue.choices(component)
+    ] or _number(component)
 
 
 def _number(component: catalogue.Component) -> str:
@@ -67,8 +74,19 @@ def markdown() -> str:
             properties = ", ".join(value["properties"]).replace("_", " ")
             lines.append(f"| {name} | `{value['value']}` | {_cell(value['does'])} | {properties} |")
     lines += ["", "## What the lecture says of each", ""]
-    lines += [f"- **{entry['name']}** ({entry['where']}): {entry['lecture']}" for entry in components()]
+    lines += [
+        "`ablations explain COMPONENT` says the same, with a worked example of some and the claims that test each."
+    ]
+    for section in (*catalogue.SECTIONS, ""):
+        lines += ["", f"### {section or 'Not in the lecture'}", ""]
+        lines += [_said(entry) for entry in components() if entry["section"] == section]
     return "\n".join(lines) + "\n"
+
+
+def _said(entry: dict[str, Any]) -> str:
+    says = entry["lecture"].removeprefix("Not in the lecture: ")
+    tried = f" Try: `{entry['next']}`." if entry["next"] else ""
+    return f"- **{entry['name']}** ({entry['where']}): {says[0].upper()}{says[1:]} `{entry['equation']}`{tried}"
 
 
 def _cell(text: str) -> str:

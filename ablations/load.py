@@ -2,14 +2,14 @@
 
 import difflib
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 from ablations.designs import DESIGNS, Named, apply, grid_points, has_field, point_name
 from ablations.listing import SHIPPED, folder_name
 from ablations.sections import load_yaml, parse_section
 from ablations.study import SECTIONS, Experiment, Sections, Settings, Study, resolve, section_fields
+from ablations.study_file import ExperimentFile, StudyFile, all_experiments
 from datamodules import TASKS
 from models.config import ConfigError
 from reports.rows import NOT_RUNS
@@ -17,46 +17,6 @@ from reports.rows import NOT_RUNS
 # what else lies beside the experiments' folders, and what the paths of overrides begin with
 RESERVED = (*NOT_RUNS, *SECTIONS, "plan.json", "study.yaml")
 BASE = "base"
-
-
-@dataclass(frozen=True, kw_only=True)
-class StudyFile:
-    """The top level of a study's YAML."""
-
-    name: str
-    """Name of the study and of its folder."""
-    description: str = ""
-    """One line for `ablations list`."""
-    seeds: int | list[int] = 3
-    """How many seeds (0, 1, ...) or which."""
-    experiments: dict[str, Any] = field(default_factory=dict)
-    """Name to experiment."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class ExperimentFile:
-    """One experiment of a study's YAML."""
-
-    task: dict[str, Any]
-    """`name` of the task and its fields."""
-    model: dict[str, Any] = field(default_factory=dict)
-    """Fields of the base model."""
-    train: dict[str, Any] = field(default_factory=dict)
-    """Fields of the training."""
-    decode: dict[str, Any] = field(default_factory=dict)
-    """Fields of the search for translations (translation tasks only)."""
-    design: Literal["one-at-a-time", "factorial", "ladder", "variants"] | None = None
-    """How the changes are combined; by default as the key says under which they stand."""
-    vary: dict[str, Any] = field(default_factory=dict)
-    """Dotted path to a list of values (one-at-a-time, factorial)."""
-    ladder: dict[str, Any] = field(default_factory=dict)
-    """Name to changes that pile up."""
-    variants: dict[str, Any] = field(default_factory=dict)
-    """Name to changes."""
-    grid: dict[str, Any] = field(default_factory=dict)
-    """Dotted path to a list of values: the whole experiment is repeated at every point."""
-    measure: list[str] = field(default_factory=list)
-    """Probes to take: before training where train.steps is 0, else of the best checkpoint."""
 
 
 def find_study(name: str) -> Path:
@@ -82,29 +42,37 @@ def load_study(name: str, overrides: Sequence[str] = (), seeds: int | None = Non
 def make_study(plain: Any, overrides: Sequence[str] = (), seeds: int | None = None, source: str = "study") -> Study:
     """A study from the plain values of its YAML."""
     top = parse_section(StudyFile, plain, source)
-    if not top.experiments:
+    given_experiments = all_experiments(top, source)
+    if not given_experiments:
         raise ConfigError(f"{source}.experiments: empty; a study needs at least one experiment")
     _check_name("name", top.name)
-    specs = {name: parse_section(ExperimentFile, spec, name) for name, spec in top.experiments.items()}
+    specs = {name: parse_section(ExperimentFile, spec, name) for name, spec in given_experiments.items()}
     bases = {
         name: _override({section: getattr(s, section) for section in SECTIONS}, name, overrides)
         for name, s in specs.items()
     }
     _check_overrides(overrides, specs, bases)
     chosen = _seeds(top.seeds if seeds is None else seeds)
-    experiments = [point for name, spec in specs.items() for point in _experiments(name, spec, bases[name])]
+    own = {name: chosen if seeds is not None or s.seeds is None else _seeds(s.seeds) for name, s in specs.items()}
+    experiments = [point for name, spec in specs.items() for point in _experiments(name, spec, bases[name], own[name])]
     _refuse_one_folder(experiments)
     return Study(
         name=top.name,
         description=top.description,
         seeds=chosen,
         source={
-            **plain,
+            **{key: value for key, value in plain.items() if key != "take"},
             "seeds": list(chosen),
-            "experiments": {name: {**plain["experiments"][name], **given(bases[name])} for name in specs},
+            "experiments": {name: _source(given_experiments[name], bases[name], seeds) for name in specs},
         },
         experiments=tuple(experiments),
     )
+
+
+def _source(spec: dict[str, Any], base: Sections, seeds: int | None) -> dict[str, Any]:
+    """An experiment as `study.yaml` has it: with the overrides, and without seeds of its own where all were set."""
+    kept = {key: value for key, value in spec.items() if seeds is None or key != "seeds"}
+    return {**kept, **given(base)}
 
 
 def given(sections: Sections) -> Sections:
@@ -128,7 +96,7 @@ def _seeds(seeds: int | list[int]) -> tuple[int, ...]:
     return chosen
 
 
-def _experiments(family: str, spec: ExperimentFile, base: Sections) -> list[Experiment]:
+def _experiments(family: str, spec: ExperimentFile, base: Sections, seeds: tuple[int, ...]) -> list[Experiment]:
     _check_name("experiment", family, RESERVED)
     for path, values in {**spec.vary, **spec.grid}.items():
         if not isinstance(path, str):
@@ -140,10 +108,12 @@ def _experiments(family: str, spec: ExperimentFile, base: Sections) -> list[Expe
     for name, changes in {**spec.ladder, **spec.variants}.items():
         if not isinstance(changes, dict) or not changes:
             raise ConfigError(f"{family}, {name}: expected a mapping of dotted paths to values, got {changes!r}")
-    return [_experiment(family, spec, base, point) for point in grid_points(spec.grid)]
+    return [_experiment(family, spec, base, point, seeds) for point in grid_points(spec.grid)]
 
 
-def _experiment(family: str, spec: ExperimentFile, base: Sections, point: dict[str, Any]) -> Experiment:
+def _experiment(
+    family: str, spec: ExperimentFile, base: Sections, point: dict[str, Any], seeds: tuple[int, ...]
+) -> Experiment:
     name = point_name(family, point)
     _check_name("experiment", name)
     design, named = _design(family, spec)
@@ -166,7 +136,7 @@ def _experiment(family: str, spec: ExperimentFile, base: Sections, point: dict[s
             raise ConfigError(f"{where}{'changes nothing in the base' if twin == BASE else f'is the same as {twin!r}'}")
         settings[variant], changes[variant] = made, change
     return Experiment(
-        name=name, base=BASE, design=design, variants=settings, changes=changes, grid=point, family=family
+        name=name, base=BASE, design=design, variants=settings, changes=changes, grid=point, family=family, seeds=seeds
     )
 
 

@@ -96,6 +96,8 @@ class Result:
     device: str = "cpu"
     notes: Sequence[str] = ()
     """What a reader should know of the data, one line each."""
+    references: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+    """Floors, ceilings and oracles by metric and name."""
     log: str | None = None
     """The end of the run's log, where it has failed."""
 
@@ -153,6 +155,7 @@ def write_result(run: Run, folder: Path, result: Result, started: str, commit: s
             "reason": result.reason,
             "log": result.log,
             "notes": list(result.notes),
+            "references": {metric: dict(levels) for metric, levels in result.references.items()},
             "metrics": [metric.as_dict() for metric in result.metrics],
             "signatures": result.signatures,
             "cost": result.cost,

@@ -51,6 +51,10 @@ class TrainConfig(OptimConfig):
     """Translation only: target tokens in a batch, in place of `batch_size`; 0: not used."""
     validate_every: int = 0
     """Optimiser steps between two validations; 0: a fifth of `steps`. The last step is followed by one in any case."""
+    until_accuracy: float | None = None
+    """Validation accuracy at which the training ends before `steps` are done; None: it does not."""
+    until_loss: float | None = None
+    """The same for the validation loss, in nats a token."""
     log_every: int = 10
     """Optimiser steps between two rows of the training loss."""
     keep_checkpoints: bool = False
@@ -71,6 +75,7 @@ class TrainConfig(OptimConfig):
             if value is not None and value < least:
                 raise ConfigError(f"{name}={value}: must be at least {least}")
         check_choice("precision", self.precision, get_args(Precision))
+        self._check_targets()
         seconds = checked_number("checkpoint_seconds", self.checkpoint_seconds)
         if seconds < 0:
             raise ConfigError(f"checkpoint_seconds={seconds!r}: must be 0 or more")
@@ -81,6 +86,16 @@ class TrainConfig(OptimConfig):
             object.__setattr__(self, "batch_size", 32)
         interval = self.validate_every or self.steps // 5
         object.__setattr__(self, "validate_every", max(1, min(interval, self.steps)))
+
+
+    def _check_targets(self) -> None:
+        for name in ("until_accuracy", "until_loss"):
+            if getattr(self, name) is not None:
+                value = checked_number(name, getattr(self, name))
+                if value <= 0 or (name == "until_accuracy" and value > 1):
+                    limits = "above 0 and at most 1" if name == "until_accuracy" else "above 0"
+                    raise ConfigError(f"{name}={value!r}: must be {limits}")
+                object.__setattr__(self, name, value)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -138,6 +153,7 @@ class Experiment:
     """Where the experiment is one point of a grid: dotted path to value."""
     family: str
     """The experiment's name in the study file; several points of a grid share it."""
+    seeds: tuple[int, ...]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -170,6 +186,7 @@ class Study:
     name: str
     description: str
     seeds: tuple[int, ...]
+    """Of every experiment that has none of its own."""
     experiments: tuple[Experiment, ...]
     source: dict[str, Any]
     """The study file with all overrides made: what `study.yaml` in the study's folder holds."""
@@ -183,8 +200,9 @@ class Study:
         """Every run, the first seed of all variants before the second of any."""
         return [
             Run(study=self.name, experiment=experiment.name, variant=variant, seed=seed, settings=settings)
-            for seed in self.seeds
+            for place in range(max(len(experiment.seeds) for experiment in self.experiments))
             for experiment in self.experiments
+            for seed in experiment.seeds[place : place + 1]
             for variant, settings in experiment.variants.items()
         ]
 
@@ -211,6 +229,8 @@ def resolve(sections: Sections, measure: tuple[str, ...], where: str) -> Setting
         check_kind(settings.model, TASKS[name].kind)
     with _named(f"{where}train."):
         settings.data(0)
+    if settings.train.until_accuracy is not None and TASKS[name].kind == "translation":
+        raise ConfigError(f"{where}train.until_accuracy={settings.train.until_accuracy}: task {name} has no accuracy")
     check_measure(measure, settings.train, where)
     if TASKS[name].kind != "translation" and settings.decode != DecodeConfig():
         raise ConfigError(f"{where}decode={sections['decode']!r}: task {name} translates nothing, leave it out")

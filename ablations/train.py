@@ -13,7 +13,7 @@ import torch
 from torch import nn
 
 from ablations.allocation import keep_freed_memory
-from ablations.callbacks import Best, Heartbeat, NoProfiler, Stopwatch
+from ablations.callbacks import Best, Heartbeat, NoProfiler, Stopwatch, Target
 from ablations.checkpoints import Checkpoints, WholeFiles, marks
 from ablations.find import WEIGHTS
 from ablations.interruption import StopRequest
@@ -71,6 +71,7 @@ def train(
     except (Diverged, NoFiniteLoss) as diverged:
         result = Result("diverged", str(diverged), _fixed_values(data))
     result.device, result.cost, result.notes = device_name(place), fitting.cost(), data.notes
+    result.references = data.references()
     if place.rank == 0:
         write_result(run, folder, result, started, commit)
         checkpoints.prune()
@@ -90,6 +91,7 @@ def task_shape(data: TaskData[Any]) -> TaskShape:
         shared_vocabulary=data.shared_vocabulary,
         start=data.start,
         end=data.end,
+        n_answers=data.n_answers,
     )
 
 
@@ -103,6 +105,7 @@ class Fitting:
         heartbeat = Heartbeat(folder, run.settings.train.steps, device_name(place)) if place.rank == 0 else None
         self.stopwatch = Stopwatch(run.settings.model, self.shape, place.rank, heartbeat)
         self.best = Best(MONITOR)
+        self.target = Target(run.settings.train.until_accuracy, run.settings.train.until_loss)
 
     def fit_and_test(self) -> Result:
         """Train, then test the best weights, which the model has then. Raises Diverged and NoFiniteLoss."""
@@ -141,7 +144,7 @@ class Fitting:
             precision=PRECISIONS[settings.precision],
             max_steps=settings.steps,
             logger=MetricsCsv(self.checkpoints.rows, new=new and self.place.rank == 0),
-            callbacks=[self.stopwatch, self.best, self.checkpoints],
+            callbacks=[self.stopwatch, self.best, self.target, self.checkpoints],
             val_check_interval=math.ceil(settings.validate_every / ROUND),
             check_val_every_n_epoch=None,
             num_sanity_val_steps=0,
@@ -158,6 +161,7 @@ class Fitting:
         if not math.isfinite(tested["test/loss"]):
             raise NoFiniteLoss("the test loss is not finite")
         metrics = [Metric.from_key(name, value) for name, value in {**self.best.values, **tested}.items()]
+        metrics += self._of_training(module)
         metrics += [Metric("test", ITEMS, coordinate, count) for coordinate, count in module.evaluation.items().items()]
         if self.place.rank == 0:
             _write_outputs(module, self.folder / "outputs")
@@ -165,27 +169,37 @@ class Fitting:
         return Result("completed", metrics=metrics, signatures=signatures)
 
 
+    def _of_training(self, module: Module) -> list[Metric]:
+        """The loss of the last logged steps, and what it took to reach the target if it was reached."""
+        metrics = [] if module.last_loss is None else [Metric("train", "loss", "", module.last_loss)]
+        if self.target.steps is not None:
+            took = {"steps_to_target": float(self.target.steps), "flops_to_target": self.stopwatch.flops}
+            metrics += [Metric("validation", name, "", value) for name, value in took.items()]
+        return metrics
+
+
 def _write_outputs(module: Module, folder: Path) -> None:
-    """Translations and contrastive scores of the test, item by item; `set` is the coordinate, empty for the main set.
+    """What is known of each item of the test; `set` is the coordinate, empty for the main set.
 
     The order is that of evaluation, which depends on the data alone: row n is the same item in every run of a task.
     """
-    if isinstance(module, Translator):
-        tables = {
-            "translations": {at: translation_rows(items) for at, items in module.evaluation.translations.items()},
-            "contrasts": {at: [asdict(item) for item in items] for at, items in module.evaluation.contrasts.items()},
-        }
-        for name, sets in tables.items():
-            rows = [{"set": coordinate, **row} for coordinate, rows in sets.items() for row in rows]
-            write_table(folder / f"{name}.csv.gz", rows)
+    found = module.evaluation
+    tables = {
+        "translations": {at: translation_rows(items) for at, items in found.translations.items()},
+        "contrasts": {at: [asdict(item) for item in items] for at, items in found.contrasts.items()},
+        "answers": {at: [item._asdict() for item in items] for at, items in found.sequences.items()},
+    }
+    for name, sets in tables.items():
+        rows = [{"set": coordinate, **row} for coordinate, rows in sets.items() for row in rows]
+        write_table(folder / f"{name}.csv.gz", rows)
 
 
 def _probed(run: Run, data: TaskData[Any], model: nn.Module) -> list[Metric]:
-    """What the run's probes measure on one training batch."""
+    """What the run's probes measure on the main validation set, which all runs of an experiment share."""
     if not run.settings.measure:
         return []
-    batch = data.training_batch(0)
-    return [Metric("probe", *row) for name in run.settings.measure for row in PROBES[name](model, batch)]
+    batches = data.held("validation")[0]
+    return [Metric("probe", *row) for name in run.settings.measure for row in PROBES[name](model, batches)]
 
 
 def _fixed_values(data: TaskData[Any]) -> list[Metric]:

@@ -6,13 +6,14 @@ A new task is one subclass and one line in the table of datamodules/__init__.py.
 
 Batches are dicts, whose tensors and lists have a row for each item. Next-token and tagging tasks: inputs (B, T) or
 (B, T, F), targets (B, T) with IGNORE where nothing is predicted, real (B, T) where there is padding, distance (B, T)
-with NO_DISTANCE where there is none, coordinate (a string such as "length=48") on the batches of an extra test set.
-Translation tasks: see datamodules/parallel.py.
+with NO_DISTANCE where there is none, answer_at (B, T) with the place of the token that holds the answer, NOWHERE where
+there is none, coordinate (a string such as "length=48") on the batches of an extra test set. With several answers a
+position, targets, distance and answer_at are (B, T, K). Translation tasks: see datamodules/parallel.py.
 
 Where several devices train one run, each makes the whole of a training batch and takes its share of the rows, so that
 the batch is the same for any number of devices. Evaluation batches are dealt out whole.
 
-Shapes: B batch, T length, F factors.
+Shapes: B batch, T length, F factors, K answers a position.
 """
 
 from abc import abstractmethod
@@ -33,6 +34,7 @@ Batch = dict[str, Any]
 
 IGNORE = -100  # torch's default for targets that count for nothing
 NO_DISTANCE = -1
+NOWHERE = -1
 POSITIONS_A_BATCH = 8192  # of the evaluation of generated sequences: bounds the memory at every length
 
 
@@ -79,6 +81,8 @@ class TaskData(L.LightningDataModule, Generic[ConfigT]):
     """Vocabulary of each input factor (translation: of the source). Translation tasks: known after setup."""
     output_size: int
     """Classes, or target vocabulary. Translation tasks: known after setup."""
+    n_answers: int = 1
+    """Answers that are asked for at each position (tagging tasks)."""
     shared_vocabulary: bool = False
     start: int | None = None
     end: int | None = None
@@ -125,6 +129,18 @@ class TaskData(L.LightningDataModule, Generic[ConfigT]):
 
     def prepare(self) -> None:
         """Load what the batches are made from; called once, before any batch is asked for."""
+
+    def held(self, split: Held) -> list[list[Batch]]:
+        """The batches of a split, by set, the main one first; after setup."""
+        assert self._held is not None, "setup() comes first"
+        return self._held[split]
+
+    def references(self) -> dict[str, dict[str, float]]:
+        """Levels to hold a result against, by metric and short name: floors, ceilings, oracles; after setup.
+
+        Oracles are scored on the test items themselves.
+        """
+        return {}
 
     def detokenise(self, ids: list[int]) -> str:
         """Text of target ids (translation tasks)."""

@@ -4,14 +4,15 @@ Shapes: B batch, T length.
 """
 
 from dataclasses import dataclass
+from functools import partial
 from typing import ClassVar, Literal, get_args
 
 import numpy as np
 import torch
 
-from datamodules.base import IGNORE, NO_DISTANCE, Batch, Held, TaskConfig, TaskData, portions
+from datamodules.base import IGNORE, NO_DISTANCE, NOWHERE, Batch, Held, TaskConfig, TaskData, portions
 from datamodules.errors import DataError, check_choice, check_integer, check_unused
-from datamodules.oracles import most_frequent
+from datamodules.oracles import Chances, accuracy_of, largest_count
 from datamodules.splits import ENOUGH, Integers, Split, draw, generator
 
 Target = Literal["next", "previous", "offset", "reverse", "first"]
@@ -94,6 +95,7 @@ class Order(TaskData[OrderConfig]):
         targets, reverse    4  2  9  2  7
         targets, first      7  7  7  7  7
         distance, reverse   4  2  0  2  4
+        answer_at, reverse  4  3  2  1  0
 
     Predicted: that token, at every position that has one.
     Chance: 1 / vocabulary.
@@ -129,6 +131,16 @@ class Order(TaskData[OrderConfig]):
         extra = [batch for length in self.config.test_lengths for batch in self._extra_set(length)]
         return [*sets, extra] if extra else sets
 
+    def references(self) -> dict[str, dict[str, float]]:
+        """Accuracy of `bag_oracle` on the test set, for each reader for which it is the best without order."""
+        assert self._held is not None, "setup() comes first"
+        batches = self._held["test"][0]
+        found = {
+            name: accuracy_of(partial(bag_oracle, causal=causal), batches)
+            for name, causal in _bags(self.config).items()
+        }
+        return {"accuracy": found} if found else {}
+
     def _set(self, split: Held, items: int, length: int) -> list[Batch]:
         seed = self.config.data_seed
         return [
@@ -143,6 +155,7 @@ class Order(TaskData[OrderConfig]):
             batch["coordinate"] = f"length={length}"
             batch["targets"][:, : self.config.length] = IGNORE
             batch["distance"][:, : self.config.length] = NO_DISTANCE
+            batch["answer_at"][:, : self.config.length] = NOWHERE
         return batches
 
     def _batch(self, rng: np.random.Generator, split: Split, rows: int, length: int) -> Batch:
@@ -156,14 +169,15 @@ class Order(TaskData[OrderConfig]):
             "inputs": torch.from_numpy(tokens),
             "targets": torch.from_numpy(targets),
             "distance": torch.from_numpy(np.tile(distance, (rows, 1))),
+            "answer_at": torch.from_numpy(np.tile(np.where(exists, there, NOWHERE), (rows, 1))),
         }
 
 
-def bag_oracle(inputs: Integers, targets: Integers, *, causal: bool) -> float:
-    """Accuracy of answering with the most frequent of the other tokens seen; the best that is possible without order.
+def bag_oracle(inputs: Integers, targets: Integers, *, causal: bool) -> Chances:
+    """How often the most frequent of the other tokens seen is right; the best that is possible without order.
 
     It holds where the answer is equally likely to be any of the other tokens seen: `next`, `previous`, `offset` and
-    (for an even length) `reverse` seen whole; `previous` and `offset` seen causally.
+    (for an even length) `reverse` seen whole; `previous` and `offset` (back, not ahead) seen causally.
 
     Args:
         inputs: (B, T) tokens of one batch.
@@ -171,12 +185,20 @@ def bag_oracle(inputs: Integers, targets: Integers, *, causal: bool) -> float:
         causal: position i sees positions 0 to i only.
 
     Returns:
-        Share of right answers, ties counted by their chance.
+        (N,) for the N targets of the batch, row by row: 1, 0, or 1 / k where k tokens are equally frequent.
     """
-    length = inputs.shape[1]
-    others = np.tril(np.ones((length, length), dtype=bool), -1) if causal else ~np.eye(length, dtype=bool)
-    row, here = np.nonzero(targets != IGNORE)
-    return float(most_frequent(np.where(others[here], inputs[row], -1), targets[row, here]).mean())
+    tokens = np.eye(max(inputs.max(), targets.max()) + 1, dtype=np.int64)[inputs]
+    seen = tokens.cumsum(axis=1) if causal else tokens.sum(axis=1, keepdims=True)
+    asked = targets != IGNORE
+    return largest_count((seen - tokens)[asked], targets[asked])
+
+
+def _bags(config: OrderConfig) -> dict[str, bool]:
+    """Readers for which `bag_oracle` holds: name, and whether they see the past only."""
+    back = config.target == "previous" or (config.target == "offset" and config.offset > 0)
+    of_another = config.target in ("next", "previous", "offset")  # at no position the token that stands there itself
+    of_another |= config.target == "reverse" and config.length % 2 == 0
+    return ({"bag of tokens": False} if of_another else {}) | ({"bag of earlier tokens": True} if back else {})
 
 
 def _place(config: OrderConfig, here: Integers) -> Integers:

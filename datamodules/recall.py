@@ -5,14 +5,15 @@ Shapes: B batch, T length, P pairs.
 
 import math
 from dataclasses import dataclass
+from functools import partial
 from typing import ClassVar
 
 import numpy as np
 import torch
 
-from datamodules.base import IGNORE, NO_DISTANCE, Batch, Held, TaskConfig, TaskData, portions
+from datamodules.base import IGNORE, NO_DISTANCE, NOWHERE, Batch, Held, TaskConfig, TaskData, portions
 from datamodules.errors import DataError, check_integer, check_unused
-from datamodules.oracles import most_frequent
+from datamodules.oracles import accuracy_of, value_oracle
 from datamodules.splits import ENOUGH, Integers, Split, draw, generator
 
 
@@ -41,6 +42,9 @@ class RecallConfig(TaskConfig):
     noise_before: int = 7
     """Before the marked token stand 0 to this many noise tokens, one number a batch."""
 
+    length: int | None = None
+    """If given, noise in front fills every sequence up to this many tokens, in place of `noise_before`."""
+
     validation_size: int = 512
     """Sequences of each distance."""
 
@@ -64,6 +68,13 @@ class RecallConfig(TaskConfig):
             check_unused("distance", self.distance, RecallConfig.distance, "has no effect with distances")
         if self.pairs == 1:
             check_unused("n_keys", self.n_keys, RecallConfig.n_keys, "has no effect with pairs=1")
+        if self.length is not None:
+            self._check_length()
+
+    def _check_length(self) -> None:
+        check_unused("noise_before", self.noise_before, RecallConfig.noise_before, "has no effect with length")
+        for distance in self.distances or (self.distance,):
+            check_integer("length", self.length, self.pairs + distance + _least_before(self, distance))
 
 
 class Recall(TaskData[RecallConfig]):
@@ -71,16 +82,18 @@ class Recall(TaskData[RecallConfig]):
 
     Example (pairs = 1, distance = 4; n: noise, m: marked symbols, `?`: the query)::
 
-        inputs    n3 n1 m5 n0 n7 n2  ?
-        targets    .  .  .  .  .  . m5
-        distance   .  .  .  .  .  .  4
+        inputs     n3 n1 m5 n0 n7 n2  ?
+        targets     .  .  .  .  .  . m5
+        distance    .  .  .  .  .  .  4
+        answer_at   .  .  .  .  .  .  2
 
     With several pairs each token is a key with a value, and the embedding of a position is the sum of both (pairs = 2,
     distance = 3, no noise before)::
 
-        inputs    k4:v6 k9:v1 n0:v3 n2:v3 k4:?
-        targets     .     .     .     .    v6
-        distance    .     .     .     .     4
+        inputs     k4:v6 k9:v1 n0:v3 n2:v3 k4:?
+        targets      .     .     .     .    v6
+        distance     .     .     .     .     4
+        answer_at    .     .     .     .     0
 
     Predicted: the symbol (value), at the last position only.
     Chance: 1 / symbols.
@@ -90,7 +103,9 @@ class Recall(TaskData[RecallConfig]):
         token and the last pair stand at exactly `distance`, the pairs before at distance + 1, + 2 and so on.
 
     Where the distance is so short that there would be too few different sequences for three splits, a few more noise
-    tokens stand in front (from distance 4 on, none with the default sizes).
+    tokens stand in front (from distance 4 on, none with the default sizes). With `length`, noise in front makes all
+    sequences as long, so that the distance is all that changes. Several pairs with several `distances` make a look-up
+    at any distance, whose accuracy by distance tells near from far.
     """
 
     Config: ClassVar[type[TaskConfig]] = RecallConfig
@@ -101,6 +116,7 @@ class Recall(TaskData[RecallConfig]):
     def __init__(self, config: RecallConfig, *, seed: int, steps: int, batch_size: int, batch_tokens: int = 0) -> None:
         super().__init__(config, seed=seed, steps=steps, batch_size=batch_size, batch_tokens=batch_tokens)
         self.distances = config.distances or (config.distance,)
+        self.ways = 1 if config.length else config.noise_before + 1  # numbers of noise tokens in front
         self.input_sizes = _paired_sizes(config) if config.pairs > 1 else (config.symbols + config.noise + 1,)
         self.output_size = config.symbols
         self.chance = 1 / config.symbols
@@ -109,43 +125,36 @@ class Recall(TaskData[RecallConfig]):
         """Batch `index`: one distance and one length."""
         rng = generator("train", self.seed, index)
         distance = int(rng.choice(self.distances))
-        before = int(rng.integers(self.config.noise_before + 1))
-        return self._batch(rng, "train", self.batch_size, before, distance)
+        more = int(rng.integers(self.ways))
+        return self._batch(rng, "train", self.batch_size, more, distance)
 
     def evaluation_batches(self, split: Held) -> list[list[Batch]]:
         """One set: every distance with every number of noise tokens in front, equally often."""
         items = self.config.validation_size if split == "validation" else self.config.test_size
-        ways = self.config.noise_before + 1
         plan = [
-            (rows, before, distance)
+            (rows, more, distance)
             for distance in self.distances
-            for before in range(ways)
-            for rows in portions(len(range(before, items, ways)), self.config.pairs + distance + ways)
+            for more in range(self.ways)
+            for rows in portions(
+                len(range(more, items, self.ways)), self.config.length or self.config.pairs + distance + self.ways
+            )
         ]
         seed = self.config.data_seed
         return [[self._batch(generator(split, seed, index), split, *item) for index, item in enumerate(plan)]]
 
-    def _batch(self, rng: np.random.Generator, split: Split, rows: int, before: int, distance: int) -> Batch:
-        before += _least_before(self.config, distance)
+    def references(self) -> dict[str, dict[str, float]]:
+        """With several pairs, accuracy of `value_oracle` on the test set."""
+        if self.config.pairs == 1:
+            return {}
+        assert self._held is not None, "setup() comes first"
+        oracle = partial(value_oracle, n_keys=self.config.n_keys)
+        return {"accuracy": {"values without keys": accuracy_of(oracle, self._held["test"][0])}}
+
+    def _batch(self, rng: np.random.Generator, split: Split, rows: int, more: int, distance: int) -> Batch:
+        before = _before(self.config, distance) + more
         if self.config.pairs > 1:
             return _paired(self.config, rng, split, rows, before, distance)
         return _marked(self.config, rng, split, rows, before, distance)
-
-
-def value_oracle(inputs: Integers, targets: Integers, pairs: int, distance: int) -> float:
-    """Accuracy of answering with the value that most of the pairs have; the best that is possible without their keys.
-
-    Args:
-        inputs: (B, T, 2) keys and values of one batch.
-        targets: (B, T).
-        pairs: pairs in each sequence.
-        distance: from the last pair to the query.
-
-    Returns:
-        Share of right answers, ties counted by their chance.
-    """
-    end = inputs.shape[1] - distance
-    return float(most_frequent(inputs[:, end - pairs : end, 1], targets[:, -1]).mean())
 
 
 def _marked(
@@ -161,7 +170,7 @@ def _marked(
         return tokens
 
     tokens = draw(split, rows, propose)
-    return _asked_at_the_end(tokens, tokens[:, before], np.full(rows, distance))
+    return _asked_at_the_end(tokens, tokens[:, before], np.full(rows, before))
 
 
 def _paired(
@@ -181,25 +190,33 @@ def _paired(
 
     tokens = draw(split, rows, propose)
     asked = before + np.argmax(tokens[:, block, 0] == tokens[:, -1:, 0], axis=1)
-    return _asked_at_the_end(tokens, tokens[np.arange(rows), asked, 1], tokens.shape[1] - 1 - asked)
+    return _asked_at_the_end(tokens, tokens[np.arange(rows), asked, 1], asked)
 
 
-def _asked_at_the_end(tokens: Integers, answers: Integers, distances: Integers) -> Batch:
-    """Batch whose only targets are at the last position: tokens (B, T) or (B, T, 2), answers (B,), distances (B,)."""
-    targets = np.full(tokens.shape[:2], IGNORE)
-    targets[:, -1] = answers
-    distance = np.full(tokens.shape[:2], NO_DISTANCE)
-    distance[:, -1] = distances
-    return {
-        "inputs": torch.from_numpy(tokens),
-        "targets": torch.from_numpy(targets),
-        "distance": torch.from_numpy(distance),
+def _asked_at_the_end(tokens: Integers, answers: Integers, places: Integers) -> Batch:
+    """Batch with targets at the last position only: tokens (B, T) or (B, T, 2), answers (B,) and their places (B,)."""
+    last = {
+        "targets": (answers, IGNORE),
+        "distance": (tokens.shape[1] - 1 - places, NO_DISTANCE),
+        "answer_at": (places, NOWHERE),
     }
+    batch = {"inputs": torch.from_numpy(tokens)}
+    for name, (values, elsewhere) in last.items():
+        batch[name] = torch.full(tokens.shape[:2], elsewhere)
+        batch[name][:, -1] = torch.from_numpy(values)
+    return batch
 
 
 def _paired_sizes(config: RecallConfig) -> tuple[int, int]:
     """Different keys and values, noise keys and the question mark included."""
     return config.n_keys + config.noise, config.symbols + 1
+
+
+def _before(config: RecallConfig, distance: int) -> int:
+    """Noise tokens that stand in front of every sequence."""
+    if config.length is not None:
+        return config.length - config.pairs - distance
+    return _least_before(config, distance)
 
 
 def _least_before(config: RecallConfig, distance: int) -> int:

@@ -32,6 +32,13 @@ class TaskShape:
     """Translation: id of the token a target sentence begins with."""
     end: int | None = None
     """Translation: id of the token a target sentence ends with."""
+    n_answers: int = 1
+    """Tagging: how many answers each position gives at once."""
+
+    @property
+    def n_outputs(self) -> int:
+        """Numbers that the output layer gives for a position."""
+        return self.n_answers * self.output_size
 
     def __post_init__(self) -> None:
         check_choice("kind", self.kind, get_args(Kind))
@@ -40,6 +47,9 @@ class TaskShape:
         for size in self.input_sizes:
             check_count("input_sizes", size)
         check_count("output_size", self.output_size)
+        check_count("n_answers", self.n_answers)
+        if self.kind != "tagging" and self.n_answers != 1:
+            raise ConfigError(f"n_answers={self.n_answers}: must be 1 for {self.kind}")
         if self.kind != "tagging" and len(self.input_sizes) != 1:
             raise ConfigError(f"input_sizes={self.input_sizes!r}: {self.kind} takes one input factor")
         match self.kind:

@@ -1,6 +1,6 @@
 """Into the model and out of it: token embeddings and the output layer, tied to each other or not.
 
-B batch, T length, F factors, D width, V vocabulary.
+B batch, T length, F factors, D width, V vocabulary, K answers a position.
 """
 
 import math
@@ -85,8 +85,22 @@ class Head(nn.Module):
         return linear(x, self.weight, self.bias)
 
 
-def output_layer(embedding: Embedding, d_model: int, size: int, *, tied: bool) -> nn.Module:
+class Several(Head):
+    """Output layer for K answers a position, each with a share of one matrix."""
+
+    def __init__(self, d_model: int, size: int, n_answers: int) -> None:
+        super().__init__(d_model, n_answers * size)
+        self.shape = (n_answers, size)
+
+    def forward(self, x: Tensor) -> Tensor:
+        """x (B, T, D) -> logits (B, T, K, V)."""
+        return super().forward(x).view(*x.shape[:-1], *self.shape)
+
+
+def output_layer(embedding: Embedding, d_model: int, size: int, *, tied: bool, n_answers: int = 1) -> nn.Module:
     """The output layer beside an embedding of one factor: with its matrix if tied."""
+    if n_answers > 1:
+        return Several(d_model, size, n_answers)
     if not tied:
         return Head(d_model, size)
     (table,) = embedding.factors

@@ -2,7 +2,7 @@
 
 from itertools import chain
 from operator import itemgetter
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 import torch
 import torch.distributed as dist
@@ -19,6 +19,17 @@ Added = list[tuple[tuple[int, int], str, list[T]]]  # of each batch: its place, 
 
 MAIN = ""
 """Coordinate of the main set."""
+
+
+class Answered(NamedTuple):
+    """What a tagger or a language model did with one sequence."""
+
+    right: int
+    """Right answers."""
+    answers: int
+    """Answers that were asked for."""
+    nats: float
+    """Cross-entropy, summed over them."""
 
 
 def key(metric: str, coordinate: str) -> str:
@@ -42,8 +53,10 @@ class Evaluation:
         self.place = (0, 0)
         self.translations: dict[str, list[Translation]] = {}
         self.contrasts: dict[str, list[Contrast]] = {}
+        self.sequences: dict[str, list[Answered]] = {}
         self._translations: Added[Translation] = []
         self._contrasts: Added[Contrast] = []
+        self._sequences: Added[Answered] = []
 
     def add_loss(self, coordinate: str, nats: Tensor, tokens: Tensor) -> None:
         """Adds a batch's cross-entropy, summed over its tokens; a batch without targets adds nothing."""
@@ -55,6 +68,10 @@ class Evaluation:
         if distance is not None and coordinate == MAIN:
             self.distances.update(right, distance)
 
+    def add_sequences(self, coordinate: str, sequences: list[Answered]) -> None:
+        """Adds a batch of sequences, each for itself."""
+        self._sequences.append((self.place, coordinate, sequences))
+
     def add_translations(self, coordinate: str, translations: list[Translation]) -> None:
         """Adds a batch of sentences."""
         self._translations.append((self.place, coordinate, translations))
@@ -64,8 +81,12 @@ class Evaluation:
         self._contrasts.append((self.place, coordinate, contrasts))
 
     def gather(self) -> None:
-        """Makes all devices know the same; `translations` and `contrasts` are then by set, in the order of the data."""
+        """Makes all devices know the same.
+
+        `translations`, `contrasts` and `sequences` are then by set, in the order of the data.
+        """
         self.translations = _by_set(self._translations)
+        self.sequences = _by_set(self._sequences)
         self.contrasts = _by_set(self._contrasts)
         if dist.is_initialized():
             self._add_up()
@@ -89,9 +110,9 @@ class Evaluation:
         }
 
     def items(self) -> dict[str, int]:
-        """What the main set's numbers rest on, by coordinate: sentences, else answers; answers at each coordinate."""
+        """What the main set's numbers rest on, by coordinate: sentences, else pairs, else answers; answers elsewhere."""
         contrasts, counts = self.contrasts.get(MAIN, []), self.distances.count
-        answers = int(self._mean("accuracy").count) + len(contrasts)
+        answers = len(contrasts) or int(self._mean("accuracy").count)
         return (
             {MAIN: len(self.translations.get(MAIN, [])) or answers}
             | {f"distance={d}": int(counts[d]) for d in counts.nonzero().flatten().tolist()}

@@ -1,12 +1,13 @@
 """LightningModules: loss, metrics, logging and optimiser of each kind of task, and nothing of the architecture.
 
 Batches (dicts; B batch, T length, S source length, F vocabularies of a factored input):
-  next-token, tagging: inputs (B, T[, F]), targets (B, T) with -100 where there is no loss; optional: real (B, T) bool,
-    distance (B, T) int64 (below 0: none).
+  next-token, tagging: inputs (B, T[, F]), targets (B, T[, K]) with -100 where there is no loss, K answers a position;
+    optional: real (B, T) bool, distance in the targets' shape, int64 (below 0: none).
   translation: source (B, S), source_real, target (B, T) from the start token on, target_real, targets (B, T);
     for evaluation also sources and references (lists of text).
   contrastive (evaluation of translation): as translation, and wrong (B, U), wrong_real, wrong_targets, distance (B,)
-    (below 0: none), category (list of text).
+    (below 0: none), category (list of text); of next-token: inputs, real, targets, and wrong_inputs (B, U), wrong_real,
+    wrong_targets, distance, category.
 A batch for evaluation may carry a `coordinate` such as "length=48": it then belongs to an extra set and is logged under
 that alone.
 
@@ -29,7 +30,7 @@ from models.collective import add_up
 from models.config import TaskShape
 from models.contrasts import Contrast
 from models.decoding import Decodable, DecodeConfig
-from models.evaluation import MAIN, Evaluation
+from models.evaluation import MAIN, Answered, Evaluation
 from models.losses import IGNORED, Batch, TokenLoss, log_probability, predict, token_loss
 from models.metrics import RunningMean
 from models.optim import OptimConfig, configure
@@ -114,6 +115,14 @@ class Module(L.LightningModule):
         """Adds a batch to the metrics of the split; validation and test alike."""
         raise NotImplementedError
 
+    def _contrast(self, right: Batch, wrong: Batch) -> None:
+        """Adds how likely each of two sides is as a whole; `right` also says their distance and category."""
+        sides = (right, wrong)
+        scores = (log_probability(predict(self.model, side), side["targets"]).tolist() for side in sides)
+        tokens = ((side["targets"] != IGNORED).sum(1).tolist() for side in sides)
+        items = zip(right["distance"].tolist(), right["category"], *scores, *tokens, strict=True)
+        self.evaluation.add_contrasts(right.get("coordinate", MAIN), [Contrast(*item) for item in items])
+
     def results(self) -> dict[str, float]:
         """The metrics of the split, by key without the split."""
         return self.evaluation.values()
@@ -159,20 +168,33 @@ class Module(L.LightningModule):
 
 
 class Tagger(Module):
-    """One answer for each position that asks for one. Metrics: loss, accuracy, accuracy by distance."""
+    """An answer, or several, for each position that asks for one. Metrics: loss, accuracy, accuracy by distance."""
 
     def evaluate(self, batch: Batch) -> None:
         logits, loss = self.step(batch)
         coordinate = batch.get("coordinate", MAIN)
         asked = batch["targets"] != IGNORED
-        right = logits.argmax(-1) == batch["targets"]
+        right = (logits.argmax(-1) == batch["targets"]) & asked
         distance = batch["distance"][asked] if "distance" in batch else None
-        self.evaluation.add_loss(coordinate, loss.nats.double().sum(), loss.tokens)
+        nats = loss.nats.double().flatten(1).sum(1)
+        self.evaluation.add_loss(coordinate, nats.sum(), loss.tokens)
         self.evaluation.add_answers(coordinate, right[asked], distance)
+        counts = (right.flatten(1).sum(1), asked.flatten(1).sum(1), nats)
+        rows = zip(*(column.tolist() for column in counts), strict=True)
+        self.evaluation.add_sequences(coordinate, [Answered(*row) for row in rows])
 
 
 class LanguageModel(Tagger):
-    """The next token at each position. Metrics: those of a tagger, and perplexity."""
+    """The next token at each position. Metrics: those of a tagger, and perplexity; accuracy on contrastive pairs, where
+    there are any, in place of that of the next token.
+    """
+
+    def evaluate(self, batch: Batch) -> None:
+        if "wrong_inputs" in batch:
+            names = ("inputs", "real", "targets")
+            self._contrast(batch, batch | {name: batch[f"wrong_{name}"] for name in names})
+        else:
+            super().evaluate(batch)
 
     def results(self) -> dict[str, float]:
         return with_perplexity(super().results())
@@ -204,7 +226,8 @@ class Translator(Module):
 
     def evaluate(self, batch: Batch) -> None:
         if "wrong" in batch:
-            self._contrast(batch)
+            names = {"target": "wrong", "target_real": "wrong_real", "targets": "wrong_targets"}
+            self._contrast(batch, batch | {name: batch[other] for name, other in names.items()})
         else:
             self._translate(batch)
 
@@ -234,19 +257,6 @@ class Translator(Module):
         real = (batch["targets"] != IGNORED).tolist()
         rows = zip(logits.argmax(-1).tolist(), real, strict=True)
         return [[token for token, here in zip(*row, strict=True) if here and token != self.end] for row in rows]
-
-    def _contrast(self, batch: Batch) -> None:
-        """Adds how likely each of two translations of a source is as a whole."""
-        wrong = batch | {
-            "target": batch["wrong"],
-            "target_real": batch["wrong_real"],
-            "targets": batch["wrong_targets"],
-        }
-        sides = (batch, wrong)
-        scores = (log_probability(predict(self.model, side), side["targets"]).tolist() for side in sides)
-        tokens = ((side["targets"] != IGNORED).sum(1).tolist() for side in sides)
-        items = zip(batch["distance"].tolist(), batch["category"], *scores, *tokens, strict=True)
-        self.evaluation.add_contrasts(batch.get("coordinate", MAIN), [Contrast(*item) for item in items])
 
 
 def _of_all_devices(loss: TokenLoss) -> tuple[Tensor, Tensor, Tensor]:

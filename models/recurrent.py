@@ -118,7 +118,7 @@ class RecurrentSequenceModel(nn.Module):
         self.attention = _reader(config)(width, width)
         self.dropout = nn.Dropout(config.dropout)
         self.readout, d_out = readout(config, tied)
-        self.head = output_layer(self.embedding, d_out, shape.output_size, tied=tied)
+        self.head = output_layer(self.embedding, d_out, shape.output_size, tied=tied, n_answers=shape.n_answers)
 
     def forward(self, inputs: Tensor, real: Tensor | None = None) -> Tensor:
         """Logits (B, T, V) for inputs (B, T) or (B, T, F).
@@ -282,7 +282,7 @@ def parameter_count(config: ModelConfig, shape: TaskShape) -> int:
         total += 0 if tied else shape.output_size * d_model
         total += _bridges(config) * (d_memory + 1) * width
     total += width * d_model if tied and width != d_model else 0
-    return total + shape.output_size * (1 if tied else width + 1)
+    return total + shape.n_outputs * (1 if tied else width + 1)
 
 
 def forward_multiply_adds(
@@ -305,7 +305,7 @@ def forward_multiply_adds(
         total += config.n_layers * _bridges(config) * d_memory * width
     d_out = d_model if tied else width
     total += n_target * width * d_model if tied and width != d_model else 0
-    return total + n_target * d_out * shape.output_size
+    return total + n_target * d_out * shape.n_outputs
 
 
 def _bridges(config: ModelConfig) -> int:

@@ -25,8 +25,8 @@ def parameter_count(config: ModelConfig, shape: TaskShape) -> int:
     else:
         mask = config.decoder_mask if config.architecture == "decoder" else config.encoder_mask
         stacks = _stack_parameters(config, mask, reads_source=False)
-    matrices = shape.output_size if ties_embeddings(config, shape) else tables + shape.output_size
-    return stacks + matrices * config.d_model + shape.output_size
+    matrices = shape.output_size if ties_embeddings(config, shape) else tables + shape.n_outputs
+    return stacks + matrices * config.d_model + shape.n_outputs
 
 
 def forward_multiply_adds(
@@ -40,7 +40,7 @@ def forward_multiply_adds(
     if config.architecture in RECURRENT:
         packed = n_source if n_packed is None else n_packed
         return recurrent.forward_multiply_adds(config, shape, n_source, n_target, packed)
-    head = n_target * config.d_model * shape.output_size
+    head = n_target * config.d_model * shape.n_outputs
     if shape.kind != "translation":
         mask = config.decoder_mask if config.architecture == "decoder" else config.encoder_mask
         return head + _stack_multiply_adds(config, mask, n_target)

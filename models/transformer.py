@@ -206,10 +206,15 @@ class TransformerSequenceModel(nn.Module):
         tied = ties_embeddings(config, shape)
         self.embedding = Embedding(shape.input_sizes, config.d_model, tied=tied)
         self.stack = Stack(config, config.decoder_mask if config.architecture == "decoder" else config.encoder_mask)
-        self.head = output_layer(self.embedding, config.d_model, shape.output_size, tied=tied)
+        self.head = output_layer(
+            self.embedding, config.d_model, shape.output_size, tied=tied, n_answers=shape.n_answers
+        )
 
     def forward(self, inputs: Tensor, real: Tensor | None = None) -> Tensor:
-        """Logits (B, T, V) for inputs (B, T) or (B, T, F); `real` (B, T) is False at padding, None: there is none."""
+        """Logits (B, T, V), or (B, T, K, V) for K answers a position, for inputs (B, T) or (B, T, F).
+
+        `real` (B, T) is False at padding, None: there is none.
+        """
         check_real(real, inputs)
         return self.head(self.stack.encode(self.embedding(inputs), real))
 

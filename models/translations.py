@@ -43,6 +43,8 @@ def translation_scores(translations: Sequence[Translation]) -> dict[str, Score]:
     """Scores of a set of sentences; none without sentences.
 
     bleu, bleu-lower, chrf: see models.scores.
+    bleu-shuffled: BLEU of the same hypotheses against the references of other sentences, which is what can be had
+        without a look at the source; two sentences at least.
     length-ratio: tokens of the hypotheses over tokens of the references, as BLEU counts them.
     empty: share of hypotheses without a word.
     chrf-forced: chrF of the likeliest tokens given the true ones before (Translation.forced).
@@ -54,6 +56,9 @@ def translation_scores(translations: Sequence[Translation]) -> dict[str, Score]:
         return {}
     references, hypotheses = [t.reference for t in translations], [t.hypothesis for t in translations]
     scores = {name: corpus_score(name, hypotheses, references) for name in SCORES}
+    if len(references) > 1:
+        half = len(references) // 2
+        scores["bleu-shuffled"] = Score(corpus_score("bleu", hypotheses, references[half:] + references[:half]).value)
     if (ratio := scores["bleu"].length_ratio) is not None:
         scores["length-ratio"] = Score(ratio)
     scores["empty"] = Score(sum(not text.strip() for text in hypotheses) / len(hypotheses))

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from reports.regions import Region
-from reports.statistics import LEVEL, paired_effect
+from reports.statistics import LEVEL, Interval, paired_effect
 from reports.trends import Slope
 from reports.verdicts import Estimate
 
@@ -17,42 +17,69 @@ Floats = NDArray[np.float64]
 
 
 def difference(
-    base: ArrayLike, variant: ArrayLike, *, item_variance: float | None = None, level: float = LEVEL
+    base: ArrayLike,
+    variant: ArrayLike,
+    *,
+    item_variance: float | None = None,
+    unanimous: Interval | None = None,
+    level: float = LEVEL,
 ) -> Estimate:
-    """Variant minus base, (n,) each, the same seeds in the same order; `item_variance` as in `paired_effect`."""
+    """Variant minus base, (n,) each, the same seeds in the same order; `item_variance` as in `paired_effect`.
+
+    `unanimous`: how far below and above the common difference of all seeds the true one may lie, where neither seeds
+    nor draws of items have any spread and that is known all the same (reports.shares).
+    """
     effect = paired_effect(base, variant, item_variance=item_variance, level=level)
     values = np.asarray(variant, np.float64) - np.asarray(base, np.float64)
-    return Estimate(
+    found = Estimate(
         value=effect.difference,
         low=effect.low,
         high=effect.high,
         per_seed=tuple(values.tolist()),
         scope="seeds" if item_variance is None else "seeds and items",
     )
+    if unanimous is None or not effect.all_equal or effect.low is not None:
+        return found
+    below, above = unanimous
+    return replace(found, low=found.value - below, high=found.value + above, scope="seeds and items")
 
 
-def mean_level(values: ArrayLike, *, item_variance: float | None = None, level: float = LEVEL) -> Estimate:
+def mean_level(
+    values: ArrayLike,
+    *,
+    item_variance: float | None = None,
+    unanimous: Interval | None = None,
+    level: float = LEVEL,
+) -> Estimate:
     """A quantity of one variant by itself, (n,); `item_variance` is that of its mean over seeds."""
-    return difference(np.zeros(np.shape(values)), values, item_variance=item_variance, level=level)
+    nothing = np.zeros(np.shape(values))
+    return difference(nothing, values, item_variance=item_variance, unanimous=unanimous, level=level)
 
 
-def excess(values: ArrayLike, oracle: ArrayLike, *, level: float = LEVEL) -> Estimate:
+def excess(
+    values: ArrayLike, oracle: ArrayLike, *, unanimous: Interval | None = None, level: float = LEVEL
+) -> Estimate:
     """How far a variant (n,) is above a known floor or oracle on the same items: one number, or one a seed."""
-    return mean_level(np.asarray(values, np.float64) - np.asarray(oracle, np.float64), level=level)
+    known = np.broadcast_to(np.asarray(oracle, np.float64), np.shape(values))
+    return difference(known, values, unanimous=unanimous, level=level)
 
 
 def ratio(
-    base: ArrayLike, variant: ArrayLike, *, floor: float, item_variance: float | None = None, level: float = LEVEL
+    base: ArrayLike,
+    variant: ArrayLike,
+    *,
+    floor: float,
+    item_variance: float | None = None,
+    unanimous: Interval | None = None,
+    level: float = LEVEL,
 ) -> Estimate:
     """Variant over base, (n,) each: mean and interval of the differences of logarithms, taken back.
 
     What is below `floor` counts as the floor, which is fixed beforehand. `item_variance` is that of the mean difference
-    of logarithms.
+    of logarithms, and `unanimous` of it too.
     """
-    found = difference(
-        floored_logs(base, floor), floored_logs(variant, floor), item_variance=item_variance, level=level
-    )
-    return _from_logs(found)
+    logs = [floored_logs(side, floor) for side in (base, variant)]
+    return _from_logs(difference(*logs, item_variance=item_variance, unanimous=unanimous, level=level))
 
 
 def floored_logs(values: ArrayLike, floor: float) -> Floats:

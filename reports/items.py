@@ -23,6 +23,7 @@ from reports.resampling import RESAMPLES, SCORES, item_variance, resample_counts
 from reports.rows import RowsError
 
 SENTENCES, PAIRS = "outputs/translations.csv.gz", "outputs/contrasts.csv.gz"
+ANSWERS = "outputs/answers.csv.gz"
 
 BLEU = (
     *("hypothesis_tokens", "reference_tokens"),
@@ -38,6 +39,9 @@ COUNTS = {
 
 TIE = 1e-4
 """Nats by which the right side must be likelier; as models.contrasts has it."""
+
+GROUPS = 1024
+"""Sequences that are drawn one by one; of more, as many groups of neighbours are drawn: they are independent too."""
 
 SEED = 2017
 """Of the draws of items: the same rows always give the same intervals."""
@@ -59,6 +63,8 @@ class Counted:
     """Checksum of the items themselves: equal in two runs that were tested on the same ones in the same order."""
     statistics: dict[str, tuple[str, Floats]]
     """For each metric the name of a score in resampling.SCORES and the K counts of that score (M, K)."""
+    single: int | None = None
+    """Number of items, where those that are drawn are groups of them."""
 
     def values(self, counts: Floats) -> dict[str, Floats]:
         """The metrics, each (B,), where each item counts so many times (B, M)."""
@@ -87,6 +93,8 @@ class Resampled:
     """Checksum of the items; None where the value does not depend on them."""
     values: Floats
     """(B,)"""
+    size: int | None = None
+    """Number of items; None where the value does not depend on them."""
 
 
 def translations(run_folder: Path) -> pd.DataFrame | None:
@@ -111,11 +119,12 @@ def contrasts(run_folder: Path) -> pd.DataFrame | None:
 
 
 def counted(run_folder: Path, far: Sequence[float]) -> list[Counted]:
-    """What the metrics of a run count in each test item: of its sentences, of its pairs, of those at long distances.
+    """What the metrics of a run count in each test item: sentences, sequences, pairs, those at long distances.
 
     `far` are these distances. [] where it has left no items. Raises RowsError for a file that cannot be read.
     """
-    return [*_of_sentences(run_folder), *_of_pairs(run_folder, far)]
+    pairs = list(_of_pairs(run_folder, far))
+    return [*_of_sentences(run_folder), *_of_sequences(run_folder, with_accuracy=not pairs), *pairs]
 
 
 def resampled_by_metric(run_folder: Path, far: Sequence[float], reported: Mapping[str, float]) -> dict[str, Resampled]:
@@ -130,7 +139,7 @@ def resampled_by_metric(run_folder: Path, far: Sequence[float], reported: Mappin
         everything, drawn = of_set.values(np.ones((1, draws.shape[1]))), of_set.values(draws)
         for metric, values in drawn.items():
             if _agree(float(everything[metric][0]), reported.get(metric)) and np.isfinite(values).all():
-                found[metric] = Resampled(of_set.items, values)
+                found[metric] = Resampled(of_set.items, values, of_set.single or of_set.size)
     return found
 
 
@@ -171,6 +180,30 @@ def _of_sentences(run_folder: Path) -> Iterator[Counted]:
                 **{score: (score.removesuffix("-lower"), _columns(table, names)) for score, names in known.items()},
             },
         )
+
+
+def _of_sequences(run_folder: Path, *, with_accuracy: bool) -> Iterator[Counted]:
+    """Of taggers and language models: loss, and accuracy unless it is that of pairs."""
+    table = _main_set(run_folder / ANSWERS, numbers=("right", "answers", "nats"))
+    if table is not None:
+        counts = _columns(table, ["right", "answers", "nats"])
+        grouped = np.add.reduceat(counts, _group_starts(len(counts)), axis=0)
+        right, answers, nats = grouped.T
+        yield Counted(
+            items=zlib.crc32(counts[:, 1].tobytes()),
+            single=len(counts),
+            statistics={
+                **({"accuracy": ("ratio", np.stack([right, answers], axis=1))} if with_accuracy else {}),
+                "loss": ("ratio", np.stack([nats, answers], axis=1)),
+                "perplexity": ("exponential", np.stack([nats, answers], axis=1)),
+            },
+        )
+
+
+def _group_starts(n: int) -> NDArray[np.int64]:
+    """Where each of at most GROUPS groups of n neighbours begins; their sizes differ by one at most."""
+    groups = min(n, GROUPS)
+    return np.arange(groups, dtype=np.int64) * n // groups
 
 
 def _of_pairs(run_folder: Path, far: Sequence[float]) -> Iterator[Counted]:

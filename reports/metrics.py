@@ -32,6 +32,26 @@ METRICS = {
     "empty": MetricFacts(name="Empty outputs", unit="share", better=-1, decimals=3, share=True),
     "accuracy": MetricFacts(name="Accuracy", unit="share right", better=1, decimals=3, share=True),
     "accuracy-per-token": MetricFacts(name="Accuracy per token", unit="share right", better=1, decimals=3, share=True),
+    "bleu-shuffled": MetricFacts(name="BLEU, other sentences", unit="points", better=0, decimals=1, share=False),
+    "attention_mass": MetricFacts(name="Attention on the answer", unit="share", better=1, decimals=3, share=True),
+    "attention_self_mass": MetricFacts(name="Attention on itself", unit="share", better=0, decimals=3, share=True),
+    "attention_entropy": MetricFacts(name="Attention entropy", unit="nats", better=0, decimals=3, share=False),
+    "log_reach": MetricFacts(name="Gradient at a distance", unit="log10 of its norm", better=0, decimals=2, share=False),
+    "gradient_norm": MetricFacts(name="Gradient norm", unit="", better=0, decimals=None, share=False),
+    "gradient_decades": MetricFacts(
+        name="Gradient, first over last layer", unit="decades", better=0, decimals=2, share=False
+    ),
+    "score_deviation": MetricFacts(name="Deviation of the scores", unit="", better=0, decimals=2, share=False),
+    "score_entropy": MetricFacts(name="Entropy of the weights", unit="nats", better=0, decimals=3, share=False),
+    "softmax_gradient": MetricFacts(name="Trace of the softmax Jacobian", unit="", better=0, decimals=3, share=False),
+    "dead_scores": MetricFacts(name="Scores without gradient", unit="share", better=-1, decimals=3, share=True),
+    "token_similarity": MetricFacts(name="Cosine between tokens", unit="", better=0, decimals=3, share=False),
+    "honest_loss": MetricFacts(name="Loss, prefix alone", unit="nats per token", better=-1, decimals=3, share=False),
+    "steps_to_target": MetricFacts(name="Steps to the target", unit="steps", better=-1, decimals=0, share=False),
+    "flops_to_target": MetricFacts(name="Operations to the target", unit="FLOPs", better=-1, decimals=None, share=False),
+    "operations_per_token": MetricFacts(
+        name="Operations for each further token", unit="operations", better=-1, decimals=1, share=False
+    ),
     LONG_RANGE: MetricFacts(name="Long-range accuracy", unit="share right", better=1, decimals=3, share=True),
 }
 

@@ -128,6 +128,7 @@ class ResultFile(TypedDict):
     reason: str | None
     log: NotRequired[str | None]  # its end, where the run has failed
     notes: NotRequired[list[str]]  # what a reader should know of the data
+    references: NotRequired[dict[str, dict[str, float]]]  # metric to {name: value}: floors, ceilings, oracles
     metrics: list[Value]
     signatures: dict[str, str]  # metric to how it was computed
     cost: Cost

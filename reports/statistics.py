@@ -179,6 +179,23 @@ def binomial_interval(successes: int, trials: int, *, level: float = LEVEL) -> I
     return float(interval.low), float(interval.high)
 
 
+def unanimous_half_width(items: int, error: float) -> float:
+    """How far the share of all items there could be may lie from a share of 1, or of 0, of the M that were tested.
+
+    1 - error^(1/M), which is the end of the exact interval for M of M (Clopper & Pearson 1934), `error` the chance
+    that it is too short. Draws of such items say nothing: they are all alike. The bound holds for the mean over any
+    number of seeds too, alike or not, on the same items: if seed s is right on a share p_s of all items, the chance
+    that all are right on all of M is at most min(p_s)^M, so at most mean(p_s)^M; where that mean lies below
+    error^(1/M) it is less than `error`. An item may be a sequence of several answers, as many in each: the share of
+    wrong answers is then at most that of sequences with a wrong one, which the same bound holds for.
+
+    Raises ValueError below one item, and unless 0 < error < 1.
+    """
+    if items < 1 or not 0 < error < 1:
+        raise ValueError(f"at least one item, and a chance between 0 and 1: {items}, {error}")
+    return -float(np.expm1(np.log(error) / items))
+
+
 def holm(p_values: Sequence[float | None]) -> list[float | None]:
     """p values adjusted for their number, so that p < 0.05 anywhere is an error in 5 % of families (Holm 1979).
 

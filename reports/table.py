@@ -8,14 +8,14 @@ import json
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from math import ceil
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pandas as pd
 
 from reports.items import Resampled, constant, drawn_variance, resampled_by_metric
 from reports.metrics import LONG_RANGE
-from reports.rows import COUNTED, ITEMS, STATES, Cost, ExperimentPlan, RowsError, RunRow, StudyRows, read_metrics
+from reports.rows import COUNTED, ITEMS, STATES, Cost, ExperimentPlan, Plan, RowsError, RunRow, StudyRows, read_metrics
 from reports.statistics import Effect, Summary, holm, paired_effect, summarise
 
 COSTS = tuple(Cost.__annotations__)
@@ -98,6 +98,7 @@ class Pairing:
 
 def make_tables(study: StudyRows) -> Tables:
     """All tables of a study."""
+    study = with_references(study)
     values = values_table(study)
     reported = reported_values(values)
     items, unreadable = items_of(study, reported)
@@ -115,6 +116,24 @@ def make_tables(study: StudyRows) -> Tables:
         items=items,
         problems=[*problems, *unreadable],
     )
+
+
+def with_references(study: StudyRows) -> StudyRows:
+    """The study with the floors, ceilings and oracles that its runs were measured against, in the plan.
+
+    Those of the base, or of the first run that has any: they are of the test items, which the variants share.
+    """
+    experiments = {
+        name: {**plan, "references": {**_references(study, name, plan["base"]), **plan.get("references", {})}}
+        for name, plan in study.plan["experiments"].items()
+    }
+    return replace(study, plan=cast("Plan", {**study.plan, "experiments": experiments}))
+
+
+def _references(study: StudyRows, experiment: str, base: str) -> dict[str, dict[str, float]]:
+    rows = [row for row in study.runs if row.experiment == experiment and row.result]
+    found = [row.result.get("references") for row in sorted(rows, key=lambda row: row.variant != base) if row.result]
+    return next((references for references in found if references), {})
 
 
 def variant_order(experiment: ExperimentPlan) -> list[str]:

@@ -1,10 +1,12 @@
-"""Slopes and exponents over seeds: accuracy against distance, time against length.
+"""What is made of curves: slopes, exponents, areas, horizons. Accuracy against distance, time against length.
 
 A line is fitted to every seed alone and the interval is that of the seeds' slopes. The residuals of one fit over all
 points would say how straight the line is, and little of what a new seed would do.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -56,6 +58,103 @@ def exponent_over_seeds(x: ArrayLike, y_by_seed: ArrayLike, *, level: float = LE
     if not ((points > 0).all() and (y > 0).all()):
         raise ValueError("an exponent needs positive numbers throughout: some x or y is zero or negative")
     return slope_over_seeds(np.log(points), np.log(y), level=level)
+
+
+# What is made of one curve: y (P,) at the places x (P,), in any order, at least two different ones.
+
+
+def slope(x: ArrayLike, y: ArrayLike) -> float:
+    """Least-squares slope; 0 where it is rounding."""
+    points, values = _curve(x, y)
+    centred = points - points.mean()
+    found = float(values @ centred / (centred @ centred))
+    return 0.0 if abs(found) <= ROUNDING * float(np.abs(values).max() / np.ptp(points)) else found
+
+
+def log_slope(x: ArrayLike, y: ArrayLike) -> float:
+    """Slope of log10 y: decades for one unit of x. ValueError where some y is not positive."""
+    return slope(x, np.log10(_positive("log_slope", y)))
+
+
+def exponent(x: ArrayLike, y: ArrayLike) -> float:
+    """Exponent e of y = c x^e: slope of log y on log x. ValueError where some x or y is not positive."""
+    return slope(np.log(_positive("exponent", x)), np.log(_positive("exponent", y)))
+
+
+def log_area(x: ArrayLike, y: ArrayLike) -> float:
+    """Area under y against log10 x (trapezoids), in decades times the unit of y. ValueError unless x is positive."""
+    points, values = _curve(np.log10(_positive("log_area", x)), y)
+    return float(np.trapezoid(values, points))
+
+
+def curvature(x: ArrayLike, y: ArrayLike) -> float:
+    """The b of y = a x + b x^2, by least squares."""
+    points, values = _curve(x, y)
+    scale = float(np.abs(points).max())
+    terms = np.stack([points / scale, (points / scale) ** 2], axis=1)
+    return float(np.linalg.lstsq(terms, values, rcond=None)[0][1]) / scale**2
+
+
+def last_doubling(x: ArrayLike, y: ArrayLike) -> float:
+    """y at the largest x over y at half of it. ValueError without a point there, and where y is 0 there."""
+    points, values = _curve(x, y)
+    half = values[points == points[-1] / 2]
+    if not len(half) or half[0] == 0:
+        raise ValueError(f"last_doubling needs a y other than 0 at half of {points[-1]:g}")
+    return float(values[-1] / half[0])
+
+
+SUMMARIES: dict[str, Callable[[ArrayLike, ArrayLike], float]] = {
+    "slope": slope,
+    "log_slope": log_slope,
+    "exponent": exponent,
+    "log_area": log_area,
+    "curvature": curvature,
+    "last_doubling": last_doubling,
+}
+"""What can be made of a curve, `horizon` apart."""
+
+
+class Horizon(NamedTuple):
+    """How far a curve stays up."""
+
+    x: float
+    beyond: int
+    """1 where the true one may be larger (it never falls), -1 where it may be smaller (below from the start), or 0."""
+
+
+def horizon(x: ArrayLike, y: ArrayLike, threshold: float) -> Horizon:
+    """Largest x up to which y >= threshold at every point.
+
+    Between the last such point and the next, below, it is where a line in log2 x crosses the threshold. The largest x
+    if it never falls, the smallest if it is below from the start. What y does after it has fallen does not count.
+    ValueError where some x is not positive.
+    """
+    points, values = _curve(_positive("horizon", x), y)
+    below = values < threshold
+    if not below.any():
+        return Horizon(float(points[-1]), 1)
+    first = int(below.argmax())
+    if first == 0:
+        return Horizon(float(points[0]), -1)
+    (left, right), (high, low) = np.log2(points[first - 1 : first + 1]), values[first - 1 : first + 1]
+    return Horizon(float(2 ** (left + (right - left) * (high - threshold) / (high - low))), 0)
+
+
+def _curve(x: ArrayLike, y: ArrayLike) -> tuple[Floats, Floats]:
+    """Both by x."""
+    points, values = _checked(x, np.atleast_2d(np.asarray(y, np.float64)))
+    if len(np.unique(points)) < len(points):
+        raise ValueError("a curve has one y at each x")
+    order = points.argsort()
+    return points[order], values[0, order]
+
+
+def _positive(name: str, values: ArrayLike) -> Floats:
+    found = np.asarray(values, np.float64)
+    if not (found > 0).all():
+        raise ValueError(f"{name} needs positive numbers: there is {found.min():g}")
+    return found
 
 
 def _checked(x: ArrayLike, y_by_seed: ArrayLike) -> tuple[Floats, Floats]:

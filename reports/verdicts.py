@@ -6,16 +6,17 @@
     not run         no seed has a value
 
 Where every seed gives the same value there is no spread between seeds. The interval is then that of the test items,
-where they are known. Where they are not, all that can be said is in how many seeds k of n the value lies inside: the
+where they are known, and the exact one where they are all alike too (reports.shares). Where they are not known, all that can be said is in how many seeds k of n the value lies inside: the
 verdict is that of the common value only if the exact interval of that share lies above one half (six seeds at 95 %),
 and inconclusive below that.
 
 Pure: nothing here knows of files, studies or metrics.
 """
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from itertools import pairwise
+from math import isfinite
 from typing import Literal
 
 from reports.regions import Region, brief
@@ -51,7 +52,13 @@ class Estimate:
     exact: bool = False
     """An identity, a count or a bound: judged by the worst value, without an interval."""
     censored: tuple[int, int] = (0, 0)
-    """Seeds of the reference arm and of the slower arm that had not got there when their steps were used up."""
+    """Seeds whose true value may be smaller, and seeds whose true value may be larger, since something was cut off.
+
+    Of a ratio of times, slower over reference: those whose reference, and whose slower arm, had not got there when
+    their steps were used up.
+    """
+    cut: Literal["time", "range"] = "time"
+    """What was cut off: the time, or the range of places looked at."""
     scope: str = ""
     """What the interval speaks of: `seeds`, or `seeds and items`."""
 
@@ -72,6 +79,34 @@ class Counts:
         """As it is printed: `3 of 3 seeds, 1 diverged`."""
         ends = ([f"{self.diverged} diverged"] if self.diverged else []) + list(self.others)
         return ", ".join([f"{self.counted} of {self.planned} {'seed' if self.planned == 1 else 'seeds'}", *ends])
+
+
+@dataclass(frozen=True, kw_only=True)
+class Side:
+    """What was measured on one side of a condition."""
+
+    label: str
+    """Name of the variant, with the experiment's where the sides are of several."""
+    experiment: str
+    """Name of the experiment, or of the family whose points make the curve."""
+    variant: str
+    values: Mapping[int, float]
+    """Seed to value, the seeds that are judged: of the metric as the condition takes it, or of the curve's summary."""
+    references: Mapping[str, float] = field(default_factory=dict)
+    """Floors, ceilings and oracles of the metric, where they are the same in all of its runs; chance too."""
+    censored: tuple[int, ...] = ()
+    """Seeds whose value is only an end of what was looked at: steps used up, a range of distances never left."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class CurvePoint:
+    """One point of one seed's curve."""
+
+    x: float
+    y: float
+    side: str
+    """Label of the side."""
+    seed: int
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -97,6 +132,22 @@ class Judged:
     planned: int = 0
     completed: int = 0
     diverged: int = 0
+    bounds: Region | None = None
+    """The region in numbers."""
+    per_seed: Mapping[int, float] = field(default_factory=dict)
+    """Seed to the quantity that is judged; ratios where it is a ratio."""
+    sides: tuple[Side, ...] = ()
+    """What was measured, in the order of the comparison: variant, then what it is compared with."""
+    curve: tuple[CurvePoint, ...] = ()
+    """By side, seed and x; empty where the quantity is not made of a curve."""
+    compare: str = ""
+    """One of register.COMPARISONS."""
+    metric: str = ""
+    split: str = ""
+    over: str = ""
+    """What x of the curve is: a setting (`task.distance`) or a coordinate (`distance`)."""
+    summary: str = ""
+    """One of trends.SUMMARIES: what is made of each curve."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -140,7 +191,7 @@ def judge(
         return "inconclusive", f"{n} seeds: judged only at {', '.join(map(str, looks))}"
     if estimate.low is None or estimate.high is None:
         return _without_spread(estimate, region, level)
-    return _uncensored(estimate, *_decided(region, estimate.low, estimate.high))
+    return _uncensored(estimate, region, *_decided(region, estimate.low, estimate.high))
 
 
 def _decided(region: Region, low: float, high: float) -> tuple[Outcome, str]:
@@ -177,18 +228,34 @@ def _without_spread(estimate: Estimate, region: Region, level: float) -> tuple[O
     if n == 1:
         return "inconclusive", "one seed: no interval"
     if binomial_interval(n, n, level=level)[0] > 0.5:
-        return _uncensored(estimate, *_decided(region, estimate.value, estimate.value))
+        return _uncensored(estimate, region, *_decided(region, estimate.value, estimate.value))
     return "inconclusive", f"the same in all {n} seeds: no spread to make an interval from"
 
 
-def _uncensored(estimate: Estimate, outcome: Outcome, reason: str) -> tuple[Outcome, str]:
-    """A time that was cut off supports only if the reference got there, and refutes only if the slower arm did."""
-    reference, slower = estimate.censored
-    n = len(estimate.per_seed)
-    if outcome == "supported" and reference:
-        return "inconclusive", f"the reference had not got there in {reference} of {n} seeds"
-    if outcome == "not supported" and slower:
-        return "inconclusive", f"the slower side had not got there in {slower} of {n} seeds"
+CUT_OFF = {
+    "time": ("the reference had not got there", "the slower side had not got there"),
+    "range": ("it may be smaller, since a horizon lies outside the range,", "it may be larger, for the same reason,"),
+}
+"""What is said of seeds whose true value may be smaller, and larger."""
+
+
+def _uncensored(estimate: Estimate, region: Region, outcome: Outcome, reason: str) -> tuple[Outcome, str]:
+    """The outcome, unless true values beyond what was cut off could turn it.
+
+    For a ratio of times, slower over reference, that is to be large: supported only if the reference got there, and
+    refuted only if the slower arm did.
+    """
+    smaller, larger = estimate.censored
+    refuted_below = outcome == "not supported" and estimate.value <= region.low
+    refuted_above = outcome == "not supported" and estimate.value >= region.high
+    inside = outcome == "supported"
+    doubts = (
+        smaller and ((inside and isfinite(region.low)) or refuted_above),
+        larger and ((inside and isfinite(region.high)) or refuted_below),
+    )
+    for doubt, seeds, why in zip(doubts, estimate.censored, CUT_OFF[estimate.cut], strict=True):
+        if doubt:
+            return "inconclusive", f"{why} in {seeds} of {len(estimate.per_seed)} seeds"
     return outcome, reason
 
 
@@ -228,11 +295,14 @@ def judged(
         planned=counts.planned,
         completed=counts.completed,
         diverged=counts.diverged,
+        bounds=region,
     )
 
 
 def _cut_off(estimate: Estimate) -> str:
-    """Of how many seeds a time was cut off, to stand after their number."""
+    """Of how many seeds something was cut off, to stand after their number."""
+    if estimate.cut == "range":
+        return f", {sum(estimate.censored)} censored" if any(estimate.censored) else ""
     sides = zip(("the reference", "the slower side"), estimate.censored, strict=True)
     return "".join(f", {n} censored on {side}" for side, n in sides if n)
 

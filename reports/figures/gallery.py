@@ -9,7 +9,7 @@ from matplotlib.figure import Figure
 
 from reports.figures.svg import inline, save
 
-Kind = Literal["effects", "distance", "curve", "setting", "ladder", "factorial", "cost", "growth", "measured"]
+Kind = Literal["effects", "distance", "curve", "setting", "ladder", "factorial", "cost", "growth", "measured", "claim"]
 
 
 @dataclass(frozen=True, kw_only=True)

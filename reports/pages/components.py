@@ -1,13 +1,17 @@
 """The parts of the model, one by one, over all experiments of a study that change them."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from reports.experiment import Experiment
+from reports.figures.gallery import Picture
 from reports.metrics import facts
 from reports.pages.evidence import change_cell
 from reports.pages.grids import Cell, Grid, Link, tags
+from reports.pages.sections import Section
+from reports.pages.verdicts import Article, changed_by
+from reports.register import Claim
 from reports.table import describe_value, records
 
 PREFIX = "model."
@@ -20,8 +24,19 @@ class Component:
     path: str
     anchor: str
     lecture: str
-    """Empty where the plan does not say."""
+    """Empty where the plan does not say, as are the next four."""
+    section: str
+    """Of the lecture."""
+    equation: str
+    off: str
+    """What the values that switch it off do."""
+    next: str
+    """A command to try."""
     grid: Grid
+    figures: tuple[Link, ...]
+    """The figures of effects that have these changes in them."""
+    claims: tuple[Article, ...]
+    """Those of which a condition changes this part."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -34,19 +49,35 @@ class Change:
     value: Any
 
 
-def components(experiments: Sequence[Experiment], anchors: Sequence[str]) -> list[Component]:
-    """Every field of the model that some variant changes alone, in the order of the study; `anchors` of experiments."""
+def components(
+    experiments: Sequence[Experiment],
+    anchors: Sequence[str],
+    sections: Sequence[Section] = (),
+    articles: Sequence[Article] = (),
+    register: Sequence[Claim] = (),
+) -> list[Component]:
+    """Every field of the model that some variant changes alone, in the order of the study.
+
+    `anchors` are those of the experiments; `register` has the claims that `articles` are about.
+    """
     places = {experiment.name: anchor for experiment, anchor in zip(experiments, anchors, strict=True)}
+    heroes = {section.anchor: section.hero for section in sections if section.hero}
     changes = [change for experiment in experiments for change in single_changes(experiment)]
-    return [
-        Component(
-            path=path,
-            anchor=f"component-{number}",
-            lecture=_lecture(experiments, path),
-            grid=_grid(path, [change for change in changes if change.path == path], places),
+    claimed = changed_by(register)
+    found = []
+    for number, path in enumerate(dict.fromkeys(change.path for change in changes), 1):
+        own = [change for change in changes if change.path == path]
+        found.append(
+            Component(
+                path=path,
+                anchor=f"component-{number}",
+                **lecture(experiments, path),
+                grid=_grid(path, own, places),
+                figures=tuple(_figures(own, places, heroes)),
+                claims=tuple(a for a in articles if a.verdict.id in claimed.get(path, ())),
+            )
         )
-        for number, path in enumerate(dict.fromkeys(change.path for change in changes), 1)
-    ]
+    return found
 
 
 def single_changes(experiment: Experiment) -> Iterator[Change]:
@@ -59,9 +90,22 @@ def single_changes(experiment: Experiment) -> Iterator[Change]:
                 yield Change(experiment=experiment, variant=variant, path=path, value=value)
 
 
-def _lecture(experiments: Sequence[Experiment], path: str) -> str:
+TOLD = {"says": "lecture", "section": "section", "equation": "equation", "off": "off", "next": "next"}
+"""What a plan may say of a part, to the field that it becomes."""
+
+
+def lecture(experiments: Sequence[Experiment], path: str) -> dict[str, str]:
+    """What the plan of the first experiment that knows a part says of it, by field; older plans have one text only."""
     known = (experiment.plan.get("components", {}).get(path) for experiment in experiments)
-    return next((text for text in known if text), "")
+    said: Any = next((entry for entry in known if entry), {})
+    entry = {"says": said} if isinstance(said, str) else said
+    return {field: str(entry.get(name) or "") for name, field in TOLD.items()}
+
+
+def _figures(changes: Sequence[Change], places: Mapping[str, str], heroes: Mapping[str, Picture]) -> Iterator[Link]:
+    for name in dict.fromkeys(change.experiment.name for change in changes):
+        if (hero := heroes.get(places[name])) is not None:
+            yield Link(text=f"effects in {name}", target=f"#figure-{hero.name}")
 
 
 def _grid(path: str, changes: Sequence[Change], places: dict[str, str]) -> Grid:

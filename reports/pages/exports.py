@@ -5,7 +5,7 @@ variants.tex   effects.tex   verdicts.tex (where the study puts claims to the te
 """
 
 import csv
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
@@ -13,27 +13,32 @@ import pandas as pd
 
 from reports.experiment import Experiment
 from reports.pages import latex, markdown
+from reports.pages.verdicts import steps_by_claim
 from reports.rows import write_text
 from reports.table import Tables
 from reports.verdicts import Verdict
 
 OF_VERDICT = (
-    *("id", "section", "kind", "experiment", "task", "statement", "outcome", "reason", "provisional"),
+    *("id", "section", "kind", "steps", "experiment", "task", "statement", "outcome", "reason", "provisional"),
     *("counter_evidence", "note"),
 )
 OF_CONDITION = (
     *("text", "value", "low", "high", "region", "reference", "outcome", "reason", "n", "share", "scope", "held_equal"),
-    *("planned", "completed", "diverged"),
+    *("compare", "metric", "split", "counted", "planned", "completed", "diverged"),
 )
 CLAIM_COLUMNS = (*OF_VERDICT, "condition", *(f"condition_{name}" for name in OF_CONDITION))
 """One row a condition, `condition` counted from 1; a verdict without conditions has one row, with condition 0."""
 
 CONDITION_TEXTS = tuple(
-    f"condition_{name}" for name in ("text", "region", "outcome", "reason", "n", "share", "scope", "held_equal")
+    f"condition_{name}"
+    for name in (
+        *("text", "region", "outcome", "reason", "n", "share", "scope", "held_equal"),
+        *("compare", "metric", "split"),
+    )
 )
 TEXTS = (
     *("experiment", "variant", "base", "state", "split", "metric", "coordinate", "changes", "scope", "id", "folder"),
-    *("section", "kind", "task", "statement", "outcome", "counter_evidence", "note"),
+    *("section", "kind", "steps", "task", "statement", "outcome", "counter_evidence", "note"),
     *CONDITION_TEXTS,
     *("first_runs", "second_runs", "method", "agreement"),  # of a comparison
 )
@@ -66,7 +71,11 @@ def documents(tables: Tables, verdicts: Sequence[Verdict], measured: Sequence[st
         "variants.tex": latex.variants(experiments),
         "effects.tex": latex.effects(experiments),
     }
-    return {**found, "verdicts.tex": latex.verdicts(verdicts)} if verdicts else found
+    return (
+        {**found, "verdicts.tex": latex.verdicts(verdicts, steps_by_claim(tables.study, verdicts))}
+        if verdicts
+        else found
+    )
 
 
 def frames(tables: Tables, verdicts: Sequence[Verdict]) -> dict[str, pd.DataFrame]:
@@ -77,25 +86,26 @@ def frames(tables: Tables, verdicts: Sequence[Verdict]) -> dict[str, pd.DataFram
         "curves": tables.curves,
         "variants": tables.variants,
         "effects": tables.effects,
-        "claims": claims_table(verdicts),
+        "claims": claims_table(verdicts, steps_by_claim(tables.study, verdicts)),
     }
 
 
-def claims_table(verdicts: Sequence[Verdict]) -> pd.DataFrame:
-    """Verdicts as rows, one a condition (CLAIM_COLUMNS)."""
-    rows = pd.DataFrame([row for verdict in verdicts for row in _conditions(verdict)], columns=list(CLAIM_COLUMNS))
-    numbers = ("value", "low", "high", "reference", "planned", "completed", "diverged")
+def claims_table(verdicts: Sequence[Verdict], steps: Mapping[str, str] | None = None) -> pd.DataFrame:
+    """Verdicts as rows, one a condition (CLAIM_COLUMNS); `steps` of the training by claim, as text."""
+    found = [row for verdict in verdicts for row in _conditions(verdict, (steps or {}).get(verdict.id, ""))]
+    rows = pd.DataFrame(found, columns=list(CLAIM_COLUMNS))
+    numbers = ("value", "low", "high", "reference", "counted", "planned", "completed", "diverged")
     types = dict.fromkeys([f"condition_{name}" for name in numbers], float)
     return rows.astype({"condition": int, "provisional": bool, **types})
 
 
-def _conditions(verdict: Verdict) -> Iterator[dict[str, Any]]:
-    shared = {name: getattr(verdict, name) for name in OF_VERDICT}
+def _conditions(verdict: Verdict, steps: str) -> Iterator[dict[str, Any]]:
+    shared = {name: steps if name == "steps" else getattr(verdict, name) for name in OF_VERDICT}
     if not verdict.conditions:
         yield {**shared, "condition": 0, **dict.fromkeys(CONDITION_TEXTS, "")}
     for number, judged in enumerate(verdict.conditions, 1):
-        own = {f"condition_{name}": getattr(judged, name) for name in OF_CONDITION}
-        yield {**shared, "condition": number, **own}
+        own = {name: len(judged.per_seed) if name == "counted" else getattr(judged, name) for name in OF_CONDITION}
+        yield {**shared, "condition": number, **{f"condition_{name}": value for name, value in own.items()}}
 
 
 def csv_text(frame: pd.DataFrame) -> str:

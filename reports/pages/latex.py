@@ -12,9 +12,10 @@ from reports.experiment import Experiment
 from reports.metrics import facts, number, signed
 from reports.pages.grids import optional
 from reports.pages.markdown import effects_on, mean
+from reports.pages.verdicts import in_words
 from reports.table import describe_counts, records
 from reports.verdicts import Verdict
-from reports.wording import seeds_of
+from reports.wording import estimate, seeds_of
 
 SPECIAL = {
     **{c: f"\\{c}" for c in "&%$#_{}"},
@@ -99,11 +100,19 @@ def _difference(row: Mapping[str, Any], metric: str) -> str:
     return signed(row["difference"], metric) + ("" if isnan(half) else f" ± {number(half, metric)}")
 
 
-def verdicts(found: Sequence[Verdict]) -> str:
-    """Claims and what became of them."""
-    rows = [[v.id, v.section, v.statement, v.outcome + (" (provisional)" if v.provisional else "")] for v in found]
-    columns = ["Claim", "Section", "Statement", "Verdict"]
-    return _file("Claims put to the test.", [("", tabular(columns, rows, texts=len(columns)))])
+def verdicts(found: Sequence[Verdict], steps: Mapping[str, str] | None = None) -> str:
+    """Claims and what became of them, a row a condition; `steps` of the training by claim."""
+    rows = [row for verdict in found for row in _claim(verdict, (steps or {}).get(verdict.id, ""))]
+    columns = ["Claim", "Section", "Statement", "Kind", "Verdict", "Effect", "Wanted", "Seeds"]
+    return _file("Claims put to the test.", [("", tabular(columns, rows, texts=5))])
+
+
+def _claim(verdict: Verdict, steps: str) -> list[list[str]]:
+    """What is the same for all conditions stands in the row of the first."""
+    outcome = verdict.outcome + (" (provisional)" if verdict.provisional else "")
+    shared = [verdict.id, verdict.section, verdict.statement, in_words(verdict, steps), outcome]
+    parts = [[estimate(part.value, part.low, part.high), part.region, part.n] for part in verdict.conditions]
+    return [[*(shared if not i else [""] * 5), *part] for i, part in enumerate(parts or [["–"] * 3])]
 
 
 def _file(comment: str, tables: Sequence[tuple[str, str]]) -> str:

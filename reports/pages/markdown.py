@@ -10,10 +10,11 @@ from reports.metrics import facts, number, signed
 from reports.pages import summary
 from reports.pages.findings import findings, lead
 from reports.pages.grids import optional
+from reports.pages.verdicts import in_words, steps_by_claim
 from reports.rows import StudyRows
 from reports.table import Tables, describe_counts, records
 from reports.verdicts import Verdict
-from reports.wording import effect_note, interval, seeds_of
+from reports.wording import effect_note, estimate, interval, outcomes, seeds_of
 
 SPECIAL = re.compile(r"([\\`*_{}\[\]<>#|&~!$]|:(?=[a-z+-][\w+-]*:))")  # the last: names of emoji
 LIST = re.compile(r"^(\d*)([-+.)])(?=\s|$)")
@@ -36,7 +37,7 @@ def document(
         *(f"Warning: {escape(text)}" for text in doubts),
         escape(summary.foreign(study)),
         *(part for experiment in experiments for part in _experiment(experiment, alone=len(experiments) == 1)),
-        *_verdicts(verdicts),
+        *_verdicts(verdicts, steps_by_claim(study, verdicts)),
         *_unfinished(study),
         *_origin(study),
     ]
@@ -137,16 +138,26 @@ def _effects_on(experiment: Experiment, metric: str) -> list[list[str]]:
     ]
 
 
-def _verdicts(verdicts: Sequence[Verdict]) -> Iterator[str]:
+def _verdicts(verdicts: Sequence[Verdict], steps: Mapping[str, str]) -> Iterator[str]:
     if not verdicts:
         return
     yield "## Claims"
-    rows = []
-    for verdict in verdicts:
-        outcome = f"{verdict.outcome} (provisional)" if verdict.provisional else verdict.outcome
-        texts = [f"{judged.text}: {judged.outcome}, n {judged.n}" for judged in verdict.conditions]
-        rows.append([verdict.id, verdict.statement, outcome, verdict.reason, "; ".join(texts)])
-    yield table(["Claim", "Statement", "Verdict", "Reason", "Conditions"], rows, texts=5)
+    yield escape(f"{outcomes([verdict.outcome for verdict in verdicts])}.")
+    chapters = dict.fromkeys(verdict.section for verdict in verdicts)
+    for chapter in chapters:
+        yield f"### {escape(chapter)}" if chapter else ""
+        rows = [_claim(verdict, steps.get(verdict.id, "")) for verdict in verdicts if verdict.section == chapter]
+        yield table(["Claim", "Statement", "Kind", "Verdict", "Reason", "Conditions"], rows, texts=6)
+
+
+def _claim(verdict: Verdict, steps: str) -> list[str]:
+    outcome = f"{verdict.outcome} (provisional)" if verdict.provisional else verdict.outcome
+    texts = [
+        f"{judged.text}: {judged.outcome}, {estimate(judged.value, judged.low, judged.high)}, "
+        f"wanted {judged.region}, n {judged.n}"
+        for judged in verdict.conditions
+    ]
+    return [verdict.id, verdict.statement, in_words(verdict, steps), outcome, verdict.reason, "; ".join(texts)]
 
 
 def _unfinished(study: StudyRows) -> Iterator[str]:

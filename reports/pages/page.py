@@ -23,10 +23,11 @@ from reports.pages.findings import lead
 from reports.pages.grids import Link, cost_grid
 from reports.pages.overall import overall_grid
 from reports.pages.sections import Section, anchor, make_sections, measurements
+from reports.pages.verdicts import Article, by_chapter, make_articles
 from reports.rows import read_study, write_text
 from reports.statistics import LEVEL
 from reports.table import Tables, make_tables
-from reports.verdicts import Verdict, false_verdicts
+from reports.verdicts import false_verdicts
 from reports.wording import outcomes
 
 ENDS = ("started", "ended")
@@ -44,9 +45,10 @@ def build(study_folder: Path, refresh: int | None = None) -> Path:
     with theme():
         gallery = Gallery(folder / "figures")
         sections = list(make_sections(experiments, gallery))
-    verdicts = claims.verdicts(tables)
+        verdicts = claims.verdicts(tables)
+        articles = make_articles(study, experiments, verdicts, gallery)
     files = exports.write(tables, verdicts, folder, measurements(sections))
-    page = render(tables, experiments, sections, verdicts, files=files, refresh=refresh)
+    page = render(tables, experiments, sections, articles, files=files, refresh=refresh)
     write_text(folder / "index.html", page)
     gallery.clear()
     return folder / "index.html"
@@ -56,7 +58,7 @@ def render(
     tables: Tables,
     experiments: Sequence[Experiment],
     sections: Sequence[Section],
-    verdicts: Sequence[Verdict],
+    articles: Sequence[Article],
     *,
     files: Sequence[str] = (),
     refresh: int | None = None,
@@ -65,7 +67,10 @@ def render(
     study, template = tables.study, environment().get_template("index.html")
     leading = lead(experiments)
     head = next((s for s in sections if leading and s.anchor == anchor(experiments.index(leading) + 1)), None)
-    parts = components(experiments, [anchor(place) for place, _ in enumerate(experiments, 1)])
+    verdicts = [article.verdict for article in articles]
+    anchors = [anchor(place) for place, _ in enumerate(experiments, 1)]
+    register = claims.read_register() if articles else ()
+    parts = components(experiments, anchors, sections, articles, register)
     unfinished, cost, overall = summary.unfinished(study), cost_grid(tables), overall_grid(experiments)
     return template.render(
         study=study.plan["study"],
@@ -77,7 +82,8 @@ def render(
         foreign=summary.foreign(study),
         contents=_contents(sections, overall=overall, parts=parts, verdicts=verdicts, unfinished=unfinished, cost=cost),
         verdicts=verdicts,
-        chapters=by_chapter(verdicts),
+        articles=articles,
+        chapters=by_chapter(articles),
         tally=outcomes([verdict.outcome for verdict in verdicts]),
         expected=false_verdicts(verdicts),
         sections=sections,
@@ -100,14 +106,6 @@ def _script() -> dict[str, Any]:
     script = (TEMPLATES / "page.js").read_text(encoding="utf-8")
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
     return {"script": Markup(script), "digest": digest}
-
-
-def by_chapter(verdicts: Sequence[Verdict]) -> dict[str, list[Verdict]]:
-    """Verdicts by the part of the lecture that the claim is from, both in the order of the register."""
-    found: dict[str, list[Verdict]] = {}
-    for verdict in verdicts:
-        found.setdefault(verdict.section, []).append(verdict)
-    return found
 
 
 def _contents(sections: Sequence[Section], **parts: Any) -> list[Link]:

@@ -50,6 +50,52 @@ def test_a_grid_repeats_the_experiment_at_each_point(tiny: dict[str, Any]) -> No
     ]
 
 
+def test_an_experiment_may_have_seeds_of_its_own(tiny: dict[str, Any]) -> None:
+    tiny["experiments"]["more"] = {**tiny["experiments"]["copy"], "seeds": [5, 0, 3]}
+    runs = make_study(tiny).runs()
+    assert [(run.experiment, run.seed) for run in runs[::2]] == [
+        *(("copy", 0), ("more", 5)),
+        *(("copy", 1), ("more", 0)),
+        ("more", 3),
+    ]
+    everywhere = make_study(tiny, seeds=1)
+    assert {run.seed for run in everywhere.runs()} == {0}
+    assert [run.id for run in make_study(everywhere.source).runs()] == [run.id for run in everywhere.runs()]
+
+
+@pytest.fixture
+def shipped(tiny: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder of shipped studies with `tiny` in it."""
+    (tmp_path / "tiny.yaml").write_text(yaml.safe_dump(tiny))
+    monkeypatch.setattr("ablations.study_file.SHIPPED", tmp_path)
+    return tmp_path
+
+
+def test_a_study_takes_experiments_of_others_and_may_change_parts_of_them(tiny: dict[str, Any], shipped: Path) -> None:
+    taker = {"name": "taker", "take": {"tiny": "all"}, "seeds": 1}
+    assert [run.id for run in make_study(taker).runs()] == [run.id for run in make_study(tiny, seeds=1).runs()]
+    changed = make_study({**taker, "experiments": {"copy": {"vary": {"model.n_heads": [2]}}}})
+    assert list(changed.experiments[0].variants) == ["base", "n_heads=2"]
+    assert "take" not in changed.source
+    assert [run.id for run in make_study(changed.source).runs()] == [run.id for run in changed.runs()]
+
+
+@pytest.mark.parametrize(
+    ("take", "message"),
+    [
+        ({"none": "all"}, "study.take.none: no shipped study"),
+        ({"tiny": ["copies"]}, "study.take.tiny: it has no experiment 'copies'; choose from copy"),
+        ({"tiny": ["copy", "copy"]}, "study.take.tiny: 'copy' is taken twice"),
+        ({"tiny": []}, "study.take.tiny=\\[\\]: expected `all` or a list of experiments"),
+        ({"loop": "all"}, "loop.take.loop: takes from itself"),
+    ],
+)
+def test_what_cannot_be_taken_is_refused(take: dict[str, Any], message: str, shipped: Path) -> None:
+    (shipped / "loop.yaml").write_text("{name: loop, take: {loop: all}}")
+    with pytest.raises(ConfigError, match=message):
+        make_study({"name": "taker", "take": take})
+
+
 def test_a_whole_section_can_be_replaced(tiny: dict[str, Any]) -> None:
     spec = tiny["experiments"]["copy"]
     del spec["vary"]
@@ -107,7 +153,7 @@ BAD = [
     ("experiments/copy/vary", {"model.position": "none"}, "copy: model.position='none': expected a list"),
     ("experiments/copy/vary", {"modell.position": ["none"]}, "copy, position=none: modell.position: a path is"),
     ("experiments/copy/model/architecture", "encoder-decoder", "copy, base: model.architecture"),
-    ("experiments/copy/measure", ["gradeint"], "copy, base: measure: 'gradeint': choose from gradient-norm"),
+    ("experiments/copy/measure", ["gradeint"], "copy, base: measure: 'gradeint': choose from reach, gradient-norm, "),
     ("experiments/copy/varry", {}, "copy.varry={}: no such field; did you mean 'vary'?"),
     ("experiments/copy/design", "ladder", "copy.design='ladder': with 'vary' it can be one-at-a-time or factorial"),
     ("experiments/copy/vary", {"model.position": ["none", "none"]}, "a value stands there twice"),
@@ -226,6 +272,17 @@ def write_corpus(folder: Path, text: str) -> None:
             (folder / f"{name}.{language}").write_text(f"{text}\n", encoding="utf-8")
 
 
+def write_texts(root: Path) -> None:
+    for split in ("train", "valid", "test"):
+        write_line(root / f"wikitext-2/{split}.txt", "a b c")
+    write_line(root / "tinyshakespeare/input.txt", "a\n" * 40)
+    write_line(root / "agreement_en/linzen_filtered/s.text", "it runs")
+    write_line(root / "agreement_en/linzen_filtered/s.gold", "1\truns\trun\t0")
+    rows = ["pattern\tconstr_id\tsent_id\tclass\tform\ttype\tprefix\tn_attr\tlen_context"]
+    rows += [f"A\t0\t0\t{kind}\t{form}\toriginal\tit\t0\t1" for kind, form in (("correct", "is"), ("wrong", "are"))]
+    write_line(root / "agreement_en/colorless_green/generated.tab", "\n".join(rows))
+
+
 def write_news(root: Path) -> None:
     for year in (2008, 2009, 2015, 2017, 2018, 2019, 2020):
         for language in ("en", "de"):
@@ -245,6 +302,7 @@ def write_line(path: Path, line: str) -> None:
 def test_every_shipped_study_is_sound(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     write_corpus(tmp_path / "multi30k", "ein satz")
     write_news(tmp_path)
+    write_texts(tmp_path)
     monkeypatch.setenv("ABLATIONS_DATA", str(tmp_path))
     study = load_study(name)
     assert study.name == name

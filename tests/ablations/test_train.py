@@ -17,6 +17,7 @@ from ablations.results import Result
 from ablations.study import Run
 from ablations.train import train
 from datamodules.order import Order
+from models.config import ConfigError
 from models.lit import Module
 from models.scores import COLUMNS, score_of_counts
 from reports.items import resampled_by_metric
@@ -128,9 +129,53 @@ def test_no_finite_validation_loss_is_diverged(
 def test_a_run_may_only_measure(tiny: dict[str, Any], tmp_path: Path) -> None:
     result = train(run_of(tiny, train={"steps": 0}, model={"n_layers": 2}, measure=["gradient-norm"]), tmp_path)
     found = values(result)
-    assert set(found) == {"probe/gradient_norm@layer=1", "probe/gradient_norm@layer=2"}
-    assert all(value > 0 for value in found.values())
+    layers = {"probe/gradient_norm@layer=1", "probe/gradient_norm@layer=2"}
+    assert set(found) == layers | {"probe/gradient_decades"}
+    assert all(found[layer] > 0 for layer in layers)
     assert result.cost["training_flops"] == 0
+
+
+def test_a_target_ends_the_training_and_says_what_it_took(tiny: dict[str, Any], tmp_path: Path) -> None:
+    """Every accuracy is at least this low, so that the first validation reaches it."""
+    train_settings = {"until_accuracy": 1e-9, "validate_every": 1, "steps": 40, "batch_size": 50}
+    first = values(train(run_of(tiny, train=train_settings), tmp_path / "a"))
+    assert first["validation/accuracy"] > 0
+    assert first["validation/steps_to_target"] == 1
+    never = train(run_of(tiny, train={"until_loss": 1e-9, "validate_every": 1}), tmp_path / "b")
+    assert "validation/steps_to_target" not in values(never)
+    assert max(row.step for row in read_metrics(tmp_path / "b")) == 4
+    assert first["validation/flops_to_target"] < (never.cost["training_flops"] or 0) * 50 / 3
+
+
+def test_a_target_that_cannot_be_is_refused(tiny: dict[str, Any]) -> None:
+    with pytest.raises(ConfigError, match=r"until_accuracy=1\.5: must be above 0 and at most 1"):
+        run_of(tiny, train={"until_accuracy": 1.5})
+    german = {**GERMAN, "train": {"until_accuracy": 0.5}}
+    with pytest.raises(ConfigError, match=r"until_accuracy=0\.5: task german has no accuracy"):
+        make_study({"name": "t", "experiments": {"g": german}})
+
+
+def test_the_last_training_loss_and_the_references_are_part_of_the_result(
+    tiny: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Order, "references", lambda self: {"loss": {"oracle": 0.25}})
+    found = values(train(run_of(tiny, train={"log_every": 2}), tmp_path))
+    logged = [row.value for row in read_metrics(tmp_path) if (row.split, row.metric) == ("train", "loss")]
+    assert found["train/loss"] == logged[-1]
+    written = read_result(tmp_path)
+    assert written is not None
+    assert written["references"] == {"loss": {"oracle": 0.25}}
+
+
+def test_every_test_sequence_of_a_tagger_is_kept(tiny: dict[str, Any], tmp_path: Path) -> None:
+    found = values(train(run_of(tiny), tmp_path))
+    rows = pd.read_csv(tmp_path / "outputs" / "answers.csv.gz", keep_default_na=False)
+    assert len(rows) == 13
+    assert (rows["answers"] == 4).all()  # of 5 tokens the first has no one before it
+    assert rows["right"].sum() / rows["answers"].sum() == pytest.approx(found["test/accuracy"])
+    assert rows["nats"].sum() / rows["answers"].sum() == pytest.approx(found["test/loss"])
+    reported = {name.removeprefix("test/"): value for name, value in found.items()}
+    assert {"loss", "accuracy"} <= set(resampled_by_metric(tmp_path, [], reported))
 
 
 def read_table(path: Path) -> pd.DataFrame:

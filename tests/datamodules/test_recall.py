@@ -1,5 +1,6 @@
 """One example by hand, rules for every token, and the answers found again by plain loops."""
 
+from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
@@ -9,7 +10,7 @@ import torch
 
 from datamodules.base import Batch, TaskData
 from datamodules.errors import DataError
-from datamodules.recall import Recall, RecallConfig, value_oracle
+from datamodules.recall import Recall, RecallConfig
 
 Make = Callable[..., TaskData[Any]]
 
@@ -37,6 +38,9 @@ def _solve_paired(row: list[list[int]]) -> tuple[int, int]:
 def _check_answers(batch: Batch, solved: list[tuple[int, int]]) -> None:
     assert batch["targets"][:, -1].tolist() == [answer for answer, _ in solved]
     assert batch["distance"][:, -1].tolist() == [distance for _, distance in solved]
+    last = batch["inputs"].shape[1] - 1
+    assert batch["answer_at"][:, -1].tolist() == [last - distance for _, distance in solved]
+    assert (batch["answer_at"][:, :-1] == -1).all()
     assert (batch["targets"][:, :-1] == -100).all()
     assert (batch["distance"][:, :-1] == -1).all()
 
@@ -52,6 +56,8 @@ def test_a_batch_looks_like_the_example() -> None:
     assert (inputs[:, 4] == 16).all()
     assert torch.equal(batch["targets"], torch.cat([torch.full((3, 4), -100), inputs[:, :1]], 1))
     assert batch["distance"].tolist() == [[-1, -1, -1, -1, 4]] * 3
+    assert batch["answer_at"].tolist() == [[-1, -1, -1, -1, 0]] * 3
+    assert all(value.dtype == torch.int64 for value in batch.values())
     assert (data.input_sizes, data.output_size, data.chance) == ((17,), 8, 0.125)
 
 
@@ -125,11 +131,49 @@ def test_short_distances_get_more_noise_in_front() -> None:
     assert data.training_batch(0)["inputs"].shape == (5, 5)
 
 
-def test_value_oracle_is_the_known_level_of_four_pairs() -> None:
-    data = Recall(RecallConfig(pairs=4, distance=3, noise=4, noise_before=0), seed=0, steps=1, batch_size=40_000)
-    batch = data.training_batch(0)
-    inputs, targets = batch["inputs"].numpy(), batch["targets"].numpy()
-    assert value_oracle(inputs, targets, pairs=4, distance=3) == pytest.approx(0.4125, abs=0.006)
+@pytest.mark.parametrize(
+    "changes",
+    [{"distances": (1, 2, 5, 11), "length": 19}, {"pairs": 3, "distances": (1, 9), "length": 13, "noise": 3}],
+)
+def test_with_a_length_all_sequences_are_as_long_and_the_distance_is_kept(make: Make, changes: dict[str, Any]) -> None:
+    data = make("recall", **({"distance": 8} | changes), steps=40)
+    pairs = data.config.pairs
+    batches = _all_batches(data)
+    assert {batch["inputs"].shape[1] for batch in batches} == {changes["length"]}
+    for batch in batches:
+        rows = batch["inputs"].tolist()
+        _check_answers(batch, [_solve_paired(row) if pairs > 1 else _solve_marked(row, 8) for row in rows])
+    found = {distance for batch in batches for distance in batch["distance"][:, -1].tolist()}
+    assert found == {distance + before for distance in changes["distances"] for before in range(pairs)}
+    for loader, size in ((data.val_dataloader()[0], 19), (data.test_dataloader()[0], 23)):
+        assert sum(len(batch["inputs"]) for batch in loader) == size * len(changes["distances"])
+
+
+def test_long_sequences_come_in_small_batches() -> None:
+    data = Recall(RecallConfig(length=3000, test_size=5), seed=0, steps=1, batch_size=1)
+    assert [len(batch["inputs"]) for batch in data.evaluation_batches("test")[0]] == [2, 2, 1]
+
+
+def test_values_without_keys_are_counted_on_the_whole_test_set(make: Make) -> None:
+    changes: dict[str, Any] = {"pairs": 4, "noise": 3, "symbols": 5, "distances": (1, 6), "noise_before": 2}
+    data = make("recall", distance=8, test_size=60, **changes)
+    chances = []
+    for batch in data.test_dataloader()[0]:
+        for row, targets in zip(batch["inputs"].tolist(), batch["targets"].tolist(), strict=True):
+            counts = Counter(value for key, value in row[:-1] if key < 16)
+            best = [value for value, number in counts.items() if number == max(counts.values())]
+            chances.append((targets[-1] in best) / len(best))
+    assert len(chances) == 120
+    assert data.references() == {"accuracy": {"values without keys": pytest.approx(np.mean(chances))}}
+
+
+def test_values_without_keys_are_at_the_known_level_of_four_pairs(make: Make) -> None:
+    data = make("recall", pairs=4, distance=3, noise=4, noise_before=0, test_size=20_000)
+    assert data.references()["accuracy"]["values without keys"] == pytest.approx(0.4125, abs=0.008)
+
+
+def test_a_single_marked_token_has_no_reference_but_chance(make: Make) -> None:
+    assert make("recall").references() == {}
 
 
 @pytest.mark.parametrize(
@@ -145,6 +189,12 @@ def test_value_oracle_is_the_known_level_of_four_pairs() -> None:
         ({"symbols": 1}, "symbols=1: must be an integer of at least 2"),
         ({"noise": 1}, "noise=1: must be an integer of at least 2"),
         ({"noise_before": -1}, "noise_before=-1: must be an integer of at least 0"),
+        ({"length": 12, "noise_before": 3}, "noise_before=3: has no effect with length, leave it at 7"),
+        ({"length": 8}, "length=8: must be an integer of at least 9"),
+        ({"length": True}, "length=True: must be an integer of at least 9"),
+        ({"length": 4, "distance": 1}, "length=4: must be an integer of at least 5"),
+        ({"length": 20, "distances": (4, 20)}, "length=20: must be an integer of at least 21"),
+        ({"length": 20, "pairs": 5, "distance": 16}, "length=20: must be an integer of at least 21"),
         ({"test_size": 0}, "test_size=0: must be an integer of at least 1"),
         ({"data_seed": -1}, "data_seed=-1: must be an integer of at least 0"),
     ],

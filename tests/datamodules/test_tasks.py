@@ -25,11 +25,17 @@ from tests.datamodules.samples import ROOT, digest, settings
 
 Make = Callable[..., TaskData[Any]]
 EVERY = sorted(TASKS)
-GENERATED = sorted(set(TASKS) - {"translation"})
+GENERATED = sorted(set(TASKS) - {"translation", "text"})
 MORE: dict[str, list[dict[str, Any]]] = {
     "recall": [{"pairs": 3, "distance": 8, "distances": (1, 6)}],
+    "look-up": [{"form": "cycles"}, {"form": "several", "look_ups": 3}],
     "order": [{"target": "previous", "shortest": 4, "test_lengths": (9,)}],
     "german": [{"nested": True}],
+    "text": [
+        {"level": "characters", "lower": True, "context": 2},
+        {"level": "subwords", "vocabulary": 60},
+        {"agreement": "pairs.tsv", "pairs": 30},
+    ],
     "translation": [
         {"subwords": "separate", "vocabulary": 70},
         {"contrastive_validation": "contrasts.tsv", "contrastive_test": ("contrasts.tsv",), "train": ("train", "val")},
@@ -103,14 +109,17 @@ def test_batches_have_the_shapes_and_values_agreed_on(make: Make, name: str, cha
     data = make(name, **changes)
     held = [batch for split in ("validation", "test") for made in _held(data, split) for batch in made]
     for batch in [*_train(data), *held]:
-        _check_translation(data, batch) if data.kind == "translation" else _check_tagging(data, batch)
+        CHECKS[data.kind](data, batch)
 
 
 def _check_tagging(data: TaskData[Any], batch: Batch) -> None:
-    shape = batch["targets"].shape
-    assert set(batch) - {"coordinate"} == {"inputs", "targets", "distance"}
-    assert all(batch[key].dtype == torch.int64 for key in ("inputs", "targets", "distance"))
+    keys = {"inputs", "targets", "distance", "answer_at"}
+    assert set(batch) - {"coordinate"} == keys
+    assert all(batch[key].dtype == torch.int64 for key in keys)
+    shape = batch["inputs"].shape[:2]
     assert batch["inputs"].shape == (shape if len(data.input_sizes) == 1 else (*shape, len(data.input_sizes)))
+    answers = shape if data.n_answers == 1 else (*shape, data.n_answers)
+    assert all(batch[key].shape == answers for key in keys - {"inputs"})
     columns = batch["inputs"].reshape(-1, len(data.input_sizes))
     for size, column in zip(data.input_sizes, columns.T, strict=True):
         assert column.min() >= 0
@@ -120,6 +129,33 @@ def _check_tagging(data: TaskData[Any], batch: Batch) -> None:
     assert ((batch["targets"][asked] >= 0) & (batch["targets"][asked] < data.output_size)).all()
     assert torch.equal(batch["distance"] >= 0, asked)
     assert (batch["distance"][~asked] == -1).all()
+    _check_places(batch, asked)
+
+
+def _check_places(batch: Batch, asked: Tensor) -> None:
+    """answer_at says where a token stands that holds the answer, as many positions away as distance says."""
+    assert torch.equal(batch["answer_at"] >= 0, asked)
+    assert (batch["answer_at"][~asked] == -1).all()
+    row, here, *_ = asked.nonzero(as_tuple=True)
+    at = batch["answer_at"][asked]
+    assert torch.equal((here - at).abs(), batch["distance"][asked])
+    token = batch["inputs"][row, at]
+    assert torch.equal(token if token.ndim == 1 else token[:, 1], batch["targets"][asked])
+
+
+def _check_next_token(data: TaskData[Any], batch: Batch) -> None:
+    for side in ("", "wrong_") if "wrong_inputs" in batch else ("",):
+        inputs, targets = batch[f"{side}inputs"], batch[f"{side}targets"]
+        assert (inputs.dtype, targets.dtype, inputs.shape) == (torch.int64, torch.int64, targets.shape)
+        assert data.input_sizes == (data.output_size,)
+        assert ((inputs >= 0) & (inputs < data.output_size)).all()
+        asked = targets != -100
+        assert asked.any(1).all()
+        assert ((targets[asked] >= 0) & (targets[asked] < data.output_size)).all()
+        real = batch.get(f"{side}real", torch.ones_like(asked))
+        assert (real | ~asked).all()
+        both = asked[:, :-1] & real[:, 1:]
+        assert torch.equal(targets[:, :-1][both], inputs[:, 1:][both])
 
 
 def _check_translation(data: TaskData[Any], batch: Batch) -> None:
@@ -141,6 +177,9 @@ def _check_translation(data: TaskData[Any], batch: Batch) -> None:
         assert (batch[side][:, 0] == data.start).all()
         assert torch.equal(labels[:, :-1][labels[:, 1:] >= 0], batch[side][:, 1:][batch[f"{side}_real"][:, 1:]])
         assert ((labels == data.end).sum(1) == 1).all()
+
+
+CHECKS = {"tagging": _check_tagging, "next-token": _check_next_token, "translation": _check_translation}
 
 
 @pytest.mark.parametrize(("name", "changes"), VARIANTS)
@@ -198,6 +237,7 @@ def test_workers_change_neither_items_nor_order(make: Make, name: str) -> None:
 
 GOLDEN = {
     "recall": ("recall-1", "d125475363e8d0ae"),
+    "look-up": ("look-up-1", "c348e38922340f97"),
     "order": ("order-1", "a28010c6a8ed643e"),
     "german": ("german-1", "4e67d7c7c7571555"),
 }

@@ -3,7 +3,7 @@ import copy
 import pytest
 import torch
 
-from models.embeddings import Embedding, Head, Table, TiedHead, output_layer
+from models.embeddings import Embedding, Head, Several, Table, TiedHead, output_layer
 
 B, T, D, V = 2, 5, 6, 7
 
@@ -53,6 +53,15 @@ def test_the_output_layer_is_linear_with_a_bias(tied: bool) -> None:
     torch.testing.assert_close(head(x), x @ weight.T + head.bias)
     assert [name for name, _ in head.named_parameters()] == (["bias"] if tied else ["bias", "weight"])
     assert all(parameter.abs().max() <= D**-0.5 for parameter in head.parameters())
+
+
+def test_several_answers_are_shares_of_one_matrix() -> None:
+    embedding = Embedding((V,), D, tied=False)
+    head = output_layer(embedding, D, V, tied=False, n_answers=3)
+    x = torch.randn(B, T, D)
+    assert isinstance(head, Several)
+    assert head(x).shape == (B, T, 3, V)
+    torch.testing.assert_close(head(x)[:, :, 1], x @ head.weight[V : 2 * V].T + head.bias[V : 2 * V])
 
 
 def test_a_copy_is_tied_to_its_own_table() -> None:

@@ -9,7 +9,7 @@ import torch
 
 from ablations.ranks import Place
 from models.contrasts import Contrast
-from models.evaluation import Evaluation, key
+from models.evaluation import Answered, Evaluation, key
 from models.scores import corpus_bleu
 from models.translations import Translation
 from tests.together import together
@@ -134,7 +134,16 @@ def test_each_set_has_its_own_scores_and_a_set_without_sentences_none() -> None:
     assert scores["bleu"] == pytest.approx(100)
     assert scores["bleu@domain=news"] == pytest.approx(54.09, abs=0.005)
     assert {name.partition("@")[2] for name in scores} == {"", "domain=news"}
-    assert len(scores) == 2 * 7
+    assert len(scores) == 7 + 8  # one sentence alone has no other to be held against
+
+
+def test_sequences_stand_in_the_order_of_loaders_and_batches() -> None:
+    evaluation = Evaluation(CPU)
+    for place, right in [((0, 1), 3), ((0, 0), 2)]:
+        evaluation.place = place
+        evaluation.add_sequences("", [Answered(right, 5, 0.5)])
+    evaluation.gather()
+    assert [row.right for row in evaluation.sequences[""]] == [2, 3]
 
 
 def test_items_stand_in_the_order_of_loaders_and_batches() -> None:

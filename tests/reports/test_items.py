@@ -11,7 +11,7 @@ import pytest
 from models.contrasts import TIE as MODELS_TIE
 from models.scores import COLUMNS, corpus_score
 from models.translations import make_translations, translation_rows
-from reports.items import COUNTS, TIE, constant, contrasts, counted, resampled_by_metric, translations
+from reports.items import COUNTS, GROUPS, TIE, constant, contrasts, counted, resampled_by_metric, translations
 from reports.metrics import LONG_RANGE
 from reports.rows import RowsError
 
@@ -100,6 +100,19 @@ def test_the_same_draws_serve_all_runs_of_the_same_items_and_others_are_told_apa
     assert (first.values == again.values).all()
     assert resampled_by_metric(other, [], {"accuracy": 1.0})["accuracy"].items != first.items
     assert np.ptp(resampled_by_metric(other, [], {"accuracy": 1.0})["accuracy"].values) == 0
+
+
+def test_sequences_beyond_a_thousand_are_drawn_in_groups(tmp_path: Path) -> None:
+    rng = np.random.default_rng(5)
+    right = rng.binomial(3, 0.7, size=2 * GROUPS + 7)
+    rows = [{"set": "", "right": int(k), "answers": 3, "nats": float(k) / 2} for k in right]
+    write(tmp_path, "answers", [*rows, {"set": "length=48", "right": 0, "answers": 9, "nats": 7.0}])
+    reported = {"accuracy": float(right.sum() / len(right) / 3), "loss": float(right.sum() / len(right) / 6)}
+    found = resampled_by_metric(tmp_path, [], reported)
+    assert found.keys() == {"accuracy", "loss"}
+    assert found["accuracy"].size == len(right)
+    assert found["accuracy"].values.mean() == pytest.approx(reported["accuracy"], rel=0.01)
+    assert found["accuracy"].values.var() == pytest.approx((right / 3).var() / len(right), rel=0.15)
 
 
 def test_few_pairs_at_a_distance_among_many_are_drawn_by_themselves(run: Path) -> None:

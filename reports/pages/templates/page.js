@@ -66,6 +66,15 @@ for (const table of document.querySelectorAll("table[data-sortable]")) {
 // While a sweep runs the page loads itself anew, but not under the hands of a reader.
 const seconds = Number(document.body.dataset.refresh);
 const isRead = () =>
-  document.querySelector("details[open], [aria-sort=ascending], [aria-sort=descending]") ||
+  document.querySelector("details[open]:not([data-shown]), [aria-sort=ascending], [aria-sort=descending]") ||
   [...document.querySelectorAll("input")].some((field) => field.value);
 if (seconds) setInterval(() => isRead() || location.reload(), 1000 * seconds);
+
+// A link to what lies in a closed part opens it, in browsers that do not do so by themselves.
+const unfold = () => {
+  const target = document.getElementById(decodeURIComponent(location.hash.slice(1)));
+  for (let part = target?.closest("details"); part; part = part.parentElement.closest("details")) part.open = true;
+  target?.scrollIntoView();
+};
+addEventListener("hashchange", unfold);
+if (location.hash) unfold();

@@ -1,53 +1,44 @@
-"""Mechanism measured on a model as it stands, without training it: one function a probe, one line in a table."""
+"""The gradient of the loss, layer by layer."""
 
-import copy
-from collections.abc import Callable
-from typing import NamedTuple
+import math
+from collections.abc import Sequence
 
 import torch
 from torch import nn
 
 from models.losses import Batch, predict, token_loss
+from models.probes.base import Measurement, exact_copy
+
+LEAST = 1e-300
+"""What a gradient of zero counts as on a logarithmic scale."""
 
 
-class Measurement(NamedTuple):
-    """One number of a probe; the coordinate says where it was taken, such as "layer=1"."""
-
-    metric: str
-    coordinate: str
-    value: float
-
-
-Probe = Callable[[nn.Module, Batch], list[Measurement]]
-"""Takes a model and a training batch of its task, and leaves both as they were."""
-
-
-def gradient_norm(model: nn.Module, batch: Batch) -> list[Measurement]:
+def gradient_norm(model: nn.Module, batches: Sequence[Batch]) -> list[Measurement]:
     """Norm of the loss gradient of each layer's weight matrices together, from layer 1 (next to the embeddings) on.
 
-    In double precision, where a gradient that shrinks by ten a layer is still a number after 300 layers; in training
-    mode (a batch norm takes the batch's statistics), but without dropout. The loss is in nats a token.
-    The metric is gradient_norm, for a translator encoder_gradient_norm and decoder_gradient_norm.
+    In double precision and without dropout, on the first batch. The loss is in nats a token. The metrics are
+    gradient_norm by layer and, for two layers or more, gradient_decades: log10 of the first layer's norm over the last
+    one's, where a norm below 1e-300 counts as that. For a translator both begin with encoder_ or decoder_.
     """
-    model = copy.deepcopy(model).double().train()
-    _switch_off_dropout(model)
+    model, batch = exact_copy(model), batches[0]
     loss = token_loss(predict(model, batch), batch["targets"], smoothing=0.0)
     stacks = layer_matrices(model)
     matrices = [matrix for layers in stacks.values() for layer in layers for matrix in layer]
     # a matrix that the loss does not depend on (an encoder that nobody reads) has a gradient of zero
     gradients = iter(torch.autograd.grad(loss.objective / loss.tokens.clamp(min=1), matrices, materialize_grads=True))
-    return [
-        Measurement(
-            f"{name}_gradient_norm" if "source" in batch else "gradient_norm",
-            f"layer={number}",
-            torch.stack([next(gradients).norm() for _ in layer]).norm().item(),
-        )
-        for name, layers in stacks.items()
-        for number, layer in enumerate(layers, start=1)
-    ]
+    measured = []
+    for name, layers in stacks.items():
+        norms = [torch.stack([next(gradients).norm() for _ in layer]).norm().item() for layer in layers]
+        measured += _of_stack(f"{name}_" if "source" in batch else "", norms)
+    return measured
 
 
-PROBES: dict[str, Probe] = {"gradient-norm": gradient_norm}
+def _of_stack(prefix: str, norms: list[float]) -> list[Measurement]:
+    layers = [Measurement(f"{prefix}gradient_norm", f"layer={n}", norm) for n, norm in enumerate(norms, start=1)]
+    if len(norms) == 1:
+        return layers
+    first, last = (math.log10(max(norm, LEAST)) for norm in (norms[0], norms[-1]))
+    return [Measurement(f"{prefix}gradient_decades", "", first - last), *layers]
 
 
 def layer_matrices(model: nn.Module) -> dict[str, list[list[nn.Parameter]]]:
@@ -73,11 +64,3 @@ def _recurrent(net: nn.RNNBase) -> list[list[nn.Parameter]]:
         if name.startswith("weight_"):
             layers[int(name.removesuffix("_reverse").rpartition("_l")[2])].append(weight)
     return layers
-
-
-def _switch_off_dropout(model: nn.Module) -> None:
-    for module in model.modules():
-        if isinstance(module, nn.Dropout):
-            module.p = 0.0
-        elif isinstance(module, nn.RNNBase):
-            module.dropout = 0.0

@@ -1,6 +1,7 @@
 """Probes against gradients taken by hand, and against what is known of deep stacks at initialisation."""
 
 import copy
+import math
 from typing import Any
 
 import pytest
@@ -11,7 +12,8 @@ from torch import nn
 from models.build import build_model
 from models.config import ModelConfig, TaskShape
 from models.losses import Batch
-from models.probes import PROBES, Measurement, layer_matrices
+from models.probes import PROBES, Measurement
+from models.probes.gradients import layer_matrices
 
 V, D = 13, 12
 TAGGING = TaskShape(kind="tagging", input_sizes=(V,), output_size=V)
@@ -55,9 +57,11 @@ def test_each_block_of_a_transformer(norm_placement: Any) -> None:
     config = ModelConfig(architecture="encoder", d_model=D, n_layers=3, norm_placement=norm_placement)
     model, batch = build_model(config, TAGGING, seed=0), tags()
     expected = [by_hand(model, (batch["inputs"],), batch["targets"], f"stack.layers.{layer}.") for layer in range(3)]
-    measured = probe(model, batch)
+    decades, *measured = probe(model, [batch])
     assert [row[:2] for row in measured] == [("gradient_norm", f"layer={layer}") for layer in (1, 2, 3)]
     assert [row.value for row in measured] == pytest.approx(expected, rel=1e-9)
+    assert decades[:2] == ("gradient_decades", "")
+    assert decades.value == pytest.approx(math.log10(expected[0]) - math.log10(expected[2]), rel=1e-9)
 
 
 @pytest.mark.parametrize("architecture", ["rnn", "lstm", "gru"])
@@ -66,7 +70,7 @@ def test_each_layer_of_a_recurrent_net(architecture: Any) -> None:
     model, batch = build_model(config, TAGGING, seed=0), tags()
     inputs = (batch["inputs"],)
     expected = [by_hand(model, inputs, batch["targets"], "layers.weight", f"_l{layer}") for layer in range(3)]
-    assert probe(model, batch) == [
+    assert probe(model, [batch])[1:] == [
         Measurement("gradient_norm", f"layer={layer}", pytest.approx(value, rel=1e-9))  # type: ignore[arg-type]
         for layer, value in enumerate(expected, start=1)
     ]
@@ -77,13 +81,28 @@ def test_encoder_and_decoder_of_a_translator(architecture: Any) -> None:
     config = ModelConfig(architecture=architecture, d_model=D)
     model, batch = build_model(config, TRANSLATION, seed=0), pairs()
     inputs = (batch["source"], None, batch["target"], None)
-    measured = {row[:2]: row.value for row in probe(model, batch)}
+    measured = {row[:2]: row.value for row in probe(model, [batch])}
     stack = {"encoder-decoder": ("encoder.stack.layers.1.", ""), "lstm": ("encoder.layers.weight", "_l1")}[architecture]
     expected = by_hand(model, inputs, batch["targets"], *stack)
     assert measured["encoder_gradient_norm", "layer=2"] == pytest.approx(expected, rel=1e-9)
-    names = [("encoder_gradient_norm", "layer=1"), ("encoder_gradient_norm", "layer=2")]
-    assert set(measured) == {*names, ("decoder_gradient_norm", "layer=1"), ("decoder_gradient_norm", "layer=2")}
-    assert all(value > 0 for value in measured.values())
+    assert set(measured) == {
+        (f"{stack}_{metric}", coordinate)
+        for stack in ("encoder", "decoder")
+        for metric, coordinate in (("gradient_decades", ""), ("gradient_norm", "layer=1"), ("gradient_norm", "layer=2"))
+    }
+    ratio = measured["encoder_gradient_norm", "layer=1"] / measured["encoder_gradient_norm", "layer=2"]
+    assert measured["encoder_gradient_decades", ""] == pytest.approx(math.log10(ratio), rel=1e-9)
+
+
+def test_one_layer_has_no_decades_and_no_gradient_stands_at_the_floor() -> None:
+    one = build_model(ModelConfig(architecture="encoder", d_model=D, n_layers=1), TAGGING, seed=0)
+    assert [row.metric for row in probe(one, [tags()])] == ["gradient_norm"]
+    two = build_model(ModelConfig(architecture="encoder", d_model=D, residual="none", norm="none"), TAGGING, seed=0)
+    with torch.no_grad():
+        two.get_parameter("stack.layers.0.feed_forward.inner.output.weight").zero_()
+    decades, first, second = probe(two, [tags()])
+    assert first.value > 0 == probe(two, [{**tags(), "targets": torch.full((3, 5), -100)}])[0].value
+    assert decades.value == pytest.approx(math.log10(first.value / second.value))
 
 
 def test_every_matrix_of_a_layer_is_in_one_list() -> None:
@@ -103,7 +122,7 @@ def test_the_model_is_left_as_it_was_and_dropout_plays_no_part(architecture: Any
     config = ModelConfig(architecture=architecture, d_model=D, dropout=0.5)
     model, batch = build_model(config, TAGGING, seed=0).eval(), tags()
     before, random = copy.deepcopy(model.state_dict()), torch.get_rng_state()
-    measured = probe(model, batch)
+    measured = probe(model, [batch])
     assert torch.equal(torch.get_rng_state(), random)
     assert not model.training
     assert all(parameter.grad is None for parameter in model.parameters())
@@ -111,13 +130,13 @@ def test_the_model_is_left_as_it_was_and_dropout_plays_no_part(architecture: Any
         assert value.dtype == torch.float32
         assert torch.equal(value, before[name])
     plain = build_model(ModelConfig(architecture=architecture, d_model=D), TAGGING, seed=0)
-    assert probe(plain, batch) == measured
+    assert probe(plain, [batch]) == measured
 
 
 def first_to_last(n_layers: int, **parts: Any) -> float:
     config = ModelConfig(architecture="encoder", d_model=32, n_layers=n_layers, feed_forward="gelu", **parts)
-    values = [row.value for row in probe(build_model(config, TAGGING, seed=0), tags(8, 16))]
-    return values[0] / values[-1]
+    decades: float = probe(build_model(config, TAGGING, seed=0), [tags(8, 16)])[0].value
+    return 10**decades
 
 
 def test_without_residual_and_norm_the_gradient_vanishes_and_with_either_it_does_not() -> None:
