@@ -22,7 +22,17 @@ from reports.figures.theme import (
 )
 from reports.trends import Slope, exponent_over_seeds
 
-GROWTH = {"seconds": "Seconds", "memory_mib": "Memory (MiB)", "operations": "Operations"}
+GROWTH = {
+    "seconds": "Seconds",
+    "forward_seconds": "Seconds, forward pass",
+    "step_seconds": "Seconds, training step",
+    "stepwise_seconds": "Seconds, training step token by token",
+    "memory_mib": "Memory (MiB)",
+    "operations": "Operations one after another",
+    "core_flops": "FLOPs of the attention core",
+    "core_bytes": "Bytes kept by the plain attention core",
+    "fused_bytes": "Bytes kept by the attention core as it runs",
+}
 """Metrics that are measured against length, with the names of their axes."""
 FEWEST = 3
 """Lengths that a line is fitted to."""
@@ -64,7 +74,7 @@ def fit_label(variant: str, fit: Fit | None) -> str:
         return plain(variant)
     e = fit.exponent
     interval = "" if e.low is None or e.high is None else f" ({e.low:.2f} to {e.high:.2f})"
-    return f"{plain(variant)}: " + f"length^{e.slope:.2f}{interval}".replace("-", "−")
+    return f"{plain(variant)}: " + f"length^{round(e.slope, 2) + 0.0:.2f}{interval}".replace("-", "−")
 
 
 def plot_growth(
