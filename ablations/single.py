@@ -16,6 +16,7 @@ from ablations.load import make_study
 from ablations.sections import load_yaml
 from ablations.study import SECTIONS, TrainConfig
 from ablations.sweep import Options, train_missing
+from ablations.updates import UPDATE_RATIO
 from datamodules import TASKS
 from models.config import ConfigError, ModelConfig
 from models.decoding import DecodeConfig
@@ -102,7 +103,9 @@ def _parser(task: str | None) -> ArgumentParser:
     parser.add_argument("--timeout", type=PositiveFloat | None, default=None, help="seconds that the run may take")
     parser.add_argument("--redo", action="store_true", help="train again what is done already")
     parser.add_argument("--seed", type=int, default=0, help="decides weights, order, dropout and training data")
-    parser.add_argument("--measure", type=list[str], default=[], help=f"probes to take: {', '.join(PROBES)}")
+    parser.add_argument(
+        "--measure", type=list[str], default=[], help=f"probes to take: {', '.join((*PROBES, UPDATE_RATIO))}"
+    )
     parser.add_argument("--task.name", type=str, help=f"one of {', '.join(TASKS)}")
     if task is not None:
         parser.add_class_arguments(TASKS[task].Config, "task")

@@ -13,6 +13,7 @@ from typing import Any, Literal, get_args
 
 from ablations.listing import folder_name
 from ablations.sections import parse_section
+from ablations.updates import UPDATE_RATIO
 from datamodules import TASKS
 from datamodules.base import TaskConfig, TaskData
 from models.build import check_kind
@@ -86,7 +87,6 @@ class TrainConfig(OptimConfig):
             object.__setattr__(self, "batch_size", 32)
         interval = self.validate_every or self.steps // 5
         object.__setattr__(self, "validate_every", max(1, min(interval, self.steps)))
-
 
     def _check_targets(self) -> None:
         for name in ("until_accuracy", "until_loss"):
@@ -249,10 +249,12 @@ def _named(where: str) -> Iterator[None]:
 def check_measure(measure: Sequence[str], train: TrainConfig, where: str) -> None:
     """Raises ConfigError for a probe that is none or stands there twice, and for a run that would do nothing."""
     for probe in measure:
-        if probe not in PROBES:
-            raise ConfigError(f"{where}measure: {probe!r}: choose from {', '.join(PROBES)}")
+        if probe not in (*PROBES, UPDATE_RATIO):
+            raise ConfigError(f"{where}measure: {probe!r}: choose from {', '.join((*PROBES, UPDATE_RATIO))}")
     if len(set(measure)) < len(measure):
         raise ConfigError(f"{where}measure={list(measure)}: a probe stands there twice")
+    if not train.steps and UPDATE_RATIO in measure:
+        raise ConfigError(f"{where}measure: {UPDATE_RATIO!r}: needs train.steps above 0")
     if not train.steps and not measure:
         raise ConfigError(f"{where}train.steps=0: trains nothing, so name what to measure: {', '.join(PROBES)}")
 

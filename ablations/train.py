@@ -21,6 +21,7 @@ from ablations.kept import keep_subwords
 from ablations.ranks import Place, joined, noise_seed, trainer_options
 from ablations.results import Metric, MetricsCsv, Result, now, write_result, write_run, write_table
 from ablations.study import Run
+from ablations.updates import UPDATE_RATIO, UpdateRatios
 from datamodules.base import TaskData, in_rounds
 from models.build import build_model
 from models.config import TaskShape
@@ -138,13 +139,16 @@ class Fitting:
 
     def _trainer(self, *, new: bool) -> L.Trainer:
         settings, placed = self.run.settings.train, trainer_options(self.place)
+        watching = (
+            [UpdateRatios(settings.validate_every, settings.steps)] if UPDATE_RATIO in self.run.settings.measure else []
+        )
         self.data.rounds = in_rounds(settings.steps, settings.validate_every, ROUND)
         return L.Trainer(
             **placed | {"plugins": [*placed["plugins"], WholeFiles()]},
             precision=PRECISIONS[settings.precision],
             max_steps=settings.steps,
             logger=MetricsCsv(self.checkpoints.rows, new=new and self.place.rank == 0),
-            callbacks=[self.stopwatch, self.best, self.target, self.checkpoints],
+            callbacks=[self.stopwatch, self.best, self.target, self.checkpoints, *watching],
             val_check_interval=math.ceil(settings.validate_every / ROUND),
             check_val_every_n_epoch=None,
             num_sanity_val_steps=0,
@@ -167,7 +171,6 @@ class Fitting:
             _write_outputs(module, self.folder / "outputs")
         signatures = module.signatures if isinstance(module, Translator) else {}
         return Result("completed", metrics=metrics, signatures=signatures)
-
 
     def _of_training(self, module: Module) -> list[Metric]:
         """The loss of the last logged steps, and what it took to reach the target if it was reached."""
@@ -196,10 +199,11 @@ def _write_outputs(module: Module, folder: Path) -> None:
 
 def _probed(run: Run, data: TaskData[Any], model: nn.Module) -> list[Metric]:
     """What the run's probes measure on the main validation set, which all runs of an experiment share."""
-    if not run.settings.measure:
+    probes = [PROBES[name] for name in run.settings.measure if name != UPDATE_RATIO]
+    if not probes:
         return []
     batches = data.held("validation")[0]
-    return [Metric("probe", *row) for name in run.settings.measure for row in PROBES[name](model, batches)]
+    return [Metric("probe", *row) for probe in probes for row in probe(model, batches)]
 
 
 def _fixed_values(data: TaskData[Any]) -> list[Metric]:

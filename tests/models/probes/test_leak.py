@@ -76,9 +76,9 @@ def test_every_factor_of_every_token_changes_and_stays_in_its_vocabulary() -> No
     assert leaked(model, batch) > 1e-3
 
 
-def test_padding_is_read_as_what_it_is_in_neither_place() -> None:
-    """With padding hidden the first sentence of two words would have no future to read."""
-    batch = text(1) | {"real": torch.tensor([[True, True, False, False, False]])}
+def test_padding_counts_as_tokens() -> None:
+    """With padding hidden a sentence of one word would have no future to read."""
+    batch = text(1) | {"real": torch.tensor([[True, False, False, False, False]])}
     assert leaked(made("decoder", NEXT_TOKEN, decoder_mask="none"), batch) > 1e-3
 
 

@@ -79,4 +79,4 @@ def test_an_interval_beyond_the_axis_has_arrow_heads(board: Board) -> None:
 def test_a_band_covers_the_part_of_the_panel(board: Board) -> None:
     board.band(PANEL, 20.0, np.inf, "#0173b2")
     (path,) = board.ax.collections[0].get_paths()
-    assert path.get_extents().extents.tolist() == [4.0, 0.5, 6.0, 1.5]
+    assert list(path.get_extents().extents) == [4.0, 0.5, 6.0, 1.5]

@@ -308,3 +308,24 @@ def test_a_page_without_script_is_whole(page: Path, visit: Callable[..., Visit])
     seen = visit(page, java_script_enabled=False)
     assert len(seen.page.locator("table.variants tbody tr").all()) == 9
     assert seen.page.locator("input, button").count() == 0
+
+
+def test_a_row_of_the_claims_leads_to_its_article_though_it_is_closed(page: Path, visit: Callable[..., Visit]) -> None:
+    seen = visit(page)
+    seen.page.evaluate("document.querySelectorAll('details.claim').forEach((part) => (part.open = false))")
+    link = seen.page.locator("table.claims th a").last
+    target = seen.page.locator(str(link.get_attribute("href")))
+    assert not target.is_visible()
+    link.click()
+    target.locator("p").first.wait_for(state="visible")
+    assert seen.messages == []
+
+
+def test_a_watched_page_is_not_kept_by_the_articles_that_stand_open(
+    quick: Path, tmp_path: Path, visit: Callable[..., Visit]
+) -> None:
+    shutil.copytree(quick, tmp_path / "quick")
+    seen = visit(build(tmp_path / "quick", refresh=1))
+    assert seen.page.locator("details.claim[open]").count() > 0
+    seen.page.wait_for_timeout(2500)
+    assert len(seen.requests) > 1

@@ -1,13 +1,22 @@
 """A part of the model over all experiments that change it alone."""
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 from reports.experiment import Experiment
-from reports.pages.components import components
+from reports.figures.gallery import Gallery
+from reports.figures.theme import theme
+from reports.pages.components import components, lecture
 from reports.pages.grids import Link
+from reports.pages.page import build
+from reports.pages.sections import make_sections
+from reports.pages.verdicts import Article
+from reports.register import read_register
 from reports.rows import read_study
 from reports.table import make_tables
+from tests.reports.pages.parsed import Page
+from tests.reports.pages.test_verdicts import verdict
 
 Maker = Callable[..., Any]
 
@@ -68,3 +77,61 @@ def test_without_single_changes_there_is_nothing(make: Maker) -> None:
     study = make(seeds=(0,))
     study.experiment("e", {"x": {"train.lr": 0.1}, "y": {}})
     assert components(made(study), ["a"]) == []
+
+
+FULL = {
+    "says": "Normalising helps.", "section": "The block (58:00)", "equation": "(x - m) / s", "off": "x stays <x>",
+    "next": "ablations run norms",
+}  # fmt: skip
+
+
+def test_a_plan_may_say_of_a_part_a_text_or_all_that_there_is(make: Maker) -> None:
+    study = make(seeds=(0,))
+    told = {"model.norm": FULL, "model.scale": "Scaling helps.", "model.position": {"says": "Order", "next": None}}
+    study.experiment("e", {}, components=told)
+    study.experiment("f", {}, components={"model.norm": "not the first"})
+    experiments = made(study)
+    empty = dict.fromkeys(("lecture", "section", "equation", "off", "next"), "")
+    assert lecture(experiments, "model.norm") == {
+        "lecture": "Normalising helps.",
+        **{k: FULL[k] for k in list(FULL)[1:]},
+    }
+    assert lecture(experiments, "model.scale") == {**empty, "lecture": "Scaling helps."}
+    assert lecture(experiments, "model.position") == {**empty, "lecture": "Order"}
+    assert lecture(experiments, "model.n_heads") == empty
+
+
+def test_a_part_has_the_claims_that_change_it_and_the_pictures_of_its_effect(make: Maker, tmp_path: Path) -> None:
+    experiments = made(two_experiments(make))
+    with theme():
+        sections = list(make_sections(experiments, Gallery(tmp_path / "figures")))
+    names = ("positions-loss-german", "mask-loss-german")
+    articles = [Article(verdict=verdict(name), anchor=name, steps="", pictures=()) for name in names]
+    anchors = [section.anchor for section in sections]
+    norm, scale = components(experiments, anchors, sections, articles, read_register())
+    assert norm.claims == scale.claims == ()
+    assert [link.text for link in norm.figures] == ["effects in first", "effects in second"]
+    assert [link.target for link in norm.figures][:1] == ["#figure-01-first-effects"]
+    assert [link.text for link in scale.figures] == ["effects in first"]
+    study = make(seeds=(0,))
+    study.experiment("e", {"x": {"model.position": "none"}})
+    (position,) = components(made(study), ["a"], [], articles, read_register())
+    assert [article.verdict.id for article in position.claims] == ["positions-loss-german"]
+
+
+def test_the_page_tells_all_of_a_part(make: Maker) -> None:
+    study = two_experiments(make)
+    study.plan["experiments"]["first"]["components"] = {"model.norm": FULL}
+    page = Page(build(study.write()))
+    parts = page.text[page.text.index("Parts of the model Each row") :]
+    for text in (
+        "The lecture, The block (58:00) : Normalising helps.",
+        "(x - m) / s",
+        "Switched off: x stays <x>",
+        "In a picture: effects in first , effects in second",
+        "Try next: ablations run norms",
+    ):
+        assert text in parts
+    links = [attributes.get("href") for tag, attributes in page.tags if tag == "a"]
+    assert "#figure-01-first-effects" in links
+    assert "figure-01-first-effects" in {attributes.get("id") for _, attributes in page.tags}

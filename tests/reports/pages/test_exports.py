@@ -96,7 +96,8 @@ def test_text_is_quoted_only_where_a_carriage_return_asks_for_it() -> None:
 def claim(**changes: Any) -> Verdict:
     condition = Judged(
         text="loss rises", value=0.5, low=0.25, high=0.75, region="at least 0.1", outcome="supported", reason="",
-        n="3 of 3", held_equal="steps",
+        n="3 of 3", held_equal="steps", compare="difference", metric="loss", split="test",
+        per_seed={0: 0.4, 1: 0.5, 2: 0.6},
     )  # fmt: skip
     second = Judged(
         text="accuracy falls", value=None, low=None, high=None, region="at most -0.1", outcome="not run",
@@ -117,6 +118,23 @@ def test_claims_have_a_row_for_each_condition_and_none_vanishes() -> None:
     assert list(table["outcome"]) == ["inconclusive", "inconclusive", "not run"]
     assert table["condition_low"].tolist()[0] == 0.25
     assert np.isnan(table["condition_low"][1])
+
+
+def test_claims_tell_their_steps_seeds_and_what_was_compared(quick: Path, tmp_path: Path) -> None:
+    write(make_tables(read_study(quick)), [claim(kind="speed", experiment="german")], tmp_path)
+    table = read(tmp_path / "claims.csv")
+    assert list(table["steps"]) == ["250", "250"]
+    assert list(table["condition_compare"]) == ["difference", ""]
+    assert list(table["condition_metric"]) == ["loss", ""]
+    assert table["condition_counted"].tolist() == [3, 0]
+    text = (tmp_path / "report.md").read_text("utf-8")
+    assert "speed, 250 steps" in text
+    assert "loss rises: supported, 0.5 (0.25 to 0.75), wanted at least 0.1, n 3 of 3" in text
+    assert "### 7" in text
+    (lines,) = check_tabulars((tmp_path / "verdicts.tex").read_text("utf-8"))
+    assert lines[1][3] == "speed, 250 steps"
+    assert [line[0] for line in lines] == ["Claim", "7.1", ""]
+    assert [line[-1] for line in lines[1:]] == ["3 of 3", "0 of 3"]
 
 
 def test_without_claims_the_csv_has_its_header_alone_and_no_older_table_stays(quick: Path, tmp_path: Path) -> None:
