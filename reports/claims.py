@@ -1,94 +1,125 @@
-"""Verdicts of a study on the claims of the register that its plan puts to the test."""
+"""Verdicts of a study on the claims of the register that it puts to the test."""
 
-from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
-import pandas as pd
-
 from reports import estimates
+from reports.comparisons import Known, compared
 from reports.items import Resampled, constant, drawn_variance
-from reports.metrics import LONG_RANGE
+from reports.metrics import facts
+from reports.quantities import Index, Measured, measure
 from reports.register import Claim, Condition, RegisterError, read_register
 from reports.rows import COUNTED, STATES, RunRow
 from reports.statistics import LEVEL
-from reports.table import SPLITS, Tables, describe_changes, describe_value, flat
-from reports.verdicts import Counts, Estimate, Judged, Verdict, conclude, judged, look_level
+from reports.table import Tables, describe_changes, describe_value, flat
+from reports.verdicts import Counts, CurvePoint, Estimate, Judged, Side, Verdict, conclude, judged, look_level
 
 __all__ = ["Claim", "RegisterError", "read_register", "verdicts"]
 
-PAIRED = ("difference", "ratio")
-"""Comparisons that need both sides."""
-
 
 def verdicts(tables: Tables, claims: Sequence[Claim] | None = None, *, looks: Sequence[int] = ()) -> list[Verdict]:
-    """Verdicts on the claims (the register's, unless given) that the study's plan covers, in their order.
+    """Verdicts on the claims (the register's, unless given) that the study puts to the test, in their order.
 
     `looks` are the numbers of seeds at which a study that adds seeds may be judged, if it does (verdicts.LOOKS). An
     interval is that of the table of effects: over seeds, and over test items where these are known.
     """
-    plan = tables.study.plan
-    return [
-        _verdict(Trial(tables, claim, place.experiment, tuple(looks)))
-        for claim in (read_register() if claims is None else claims)
-        for place in claim.tests
-        if place.study == plan["study"] and place.experiment in plan["experiments"]
-    ]
+    study = tables.study.plan["study"]
+    index = Index(tables)
+    level = look_level(looks) if looks else LEVEL
+    found = read_register() if claims is None else claims
+    return [_verdict(Trial(tables, index, claim, tuple(looks), level)) for claim in found if study in claim.studies]
 
 
 class Trial:
-    """A claim in one experiment of a study."""
+    """A claim in a study."""
 
-    def __init__(self, tables: Tables, claim: Claim, experiment: str, looks: tuple[int, ...]) -> None:
-        self.tables = tables.within(experiment)
-        self.claim = claim
-        self.experiment = experiment
-        self.plan = tables.study.plan["experiments"][experiment]
-        self.runs = tuple(row for row in tables.study.runs if row.experiment == experiment)
-        self.looks = looks
-        self.level = look_level(looks) if looks else LEVEL
+    def __init__(self, tables: Tables, index: Index, claim: Claim, looks: tuple[int, ...], level: float) -> None:
+        self.tables, self.index, self.claim, self.looks, self.level = tables, index, claim, looks, level
+        self.plans = index.plan["experiments"]
 
-    def of(self, sides: Sequence[str]) -> list[RunRow]:
-        """The planned runs of some variants."""
-        return [row for row in self.runs if row.variant in sides]
+    def variant(self, experiments: Sequence[str], changes: Mapping[str, Any]) -> str | None:
+        """The variant that has exactly these changes in all of these experiments; the base for none."""
+        names = {self._variant(name, changes) for name in experiments}
+        return names.pop() if len(names) == 1 else None
 
-    def variant(self, changes: Mapping[str, Any]) -> str | None:
-        """The variant that has exactly these changes; the base for none."""
-        others = (variant for variant in self.plan["variants"] if variant != self.plan["base"])
+    def _variant(self, experiment: str, changes: Mapping[str, Any]) -> str | None:
+        plan = self.plans[experiment]
+        others = (variant for variant in plan["variants"] if variant != plan["base"])
         wanted = dict(flat(changes))
-        found = next((v for v in others if dict(flat(self.plan["changes"].get(v, {}))) == wanted), None)
-        return found if changes else self.plan["base"]
+        found = next((v for v in others if dict(flat(plan["changes"].get(v, {}))) == wanted), None)
+        return found if changes else plan["base"]
+
+    def runs(self, experiments: Sequence[str], variants: Sequence[str]) -> list[RunRow]:
+        """The planned runs of some variants."""
+        sides = {(name, variant) for name in experiments for variant in variants}
+        return [
+            self.index.rows[name, variant, seed] for name, variant in sides for seed in self.index.seeds(name, variant)
+        ]
 
 
 def _verdict(trial: Trial) -> Verdict:
-    claim, obstacle = trial.claim, _other_settings(trial)
-    conditions = tuple(_judged(trial, condition, obstacle) for condition in claim.conditions)
+    claim = trial.claim
+    conditions = tuple(_judged(trial, condition) for condition in claim.conditions)
     outcome, reason = conclude(conditions)
+    points = trial.index.points_of(claim.experiment)
     return Verdict(
         id=claim.id,
         section=claim.section,
         statement=claim.statement,
         outcome=outcome,
-        reason=obstacle or reason,
+        reason=reason,
         provisional=outcome in ("supported", "not supported") and any(part.provisional for part in conditions),
         conditions=conditions,
         counter_evidence=claim.counter_evidence,
         kind=claim.kind,
-        experiment=trial.experiment,
-        task=trial.plan["task"],
+        experiment=claim.experiment,
+        task=trial.plans[points[0]]["task"] if points else "",
         note=claim.note,
     )
 
 
-def _other_settings(trial: Trial) -> str:
-    """Why the experiment, as it was run, is no test of the claim: its base has not the settings that the claim fixes.
+def _judged(trial: Trial, condition: Condition) -> Judged:
+    experiments = trial.index.points_of(condition.experiment)
+    variants = [trial.variant(experiments, changes) for changes in condition.sides] if experiments else []
+    obstacle = _obstacle(trial, condition, experiments, variants)
+    sides = [name for name in variants if name is not None]
+    measured = [] if obstacle else [measure(trial.index, condition, experiments, name) for name in sides]
+    seeds = sorted(set.intersection(*(set(side.values) for side in measured))) if measured else []
+    estimate = _estimate(trial, condition, experiments[0], sides, measured, seeds) if seeds else None
+    found = judged(
+        condition.text,
+        estimate,
+        condition.region,
+        _counts(trial.runs(experiments, sides), seeds),
+        least=trial.claim.seeds,
+        held_equal=_held_equal(trial, trial.runs(experiments, sides)),
+        level=trial.level,
+        looks=trial.looks,
+        obstacle=obstacle,
+    )
+    return _with_picture(found, trial, condition, experiments, sides, measured, seeds, estimate)
 
-    Empty where it has, and as long as no run of the base has been started.
-    """
-    started = [row.run["config"] for row in trial.of([trial.plan["base"]]) if row.run]
+
+def _obstacle(trial: Trial, condition: Condition, experiments: Sequence[str], variants: Sequence[str | None]) -> str:
+    """Why the study, as it was planned and run, is no test of the condition; empty where it is one."""
+    if not experiments:
+        return f"the study has no experiment {condition.experiment}"
+    if len(experiments) > 1 and not condition.over_a_setting:
+        return f"{condition.experiment} is a grid of {len(experiments)} points; the claim is about one"
+    for changes, name in zip(condition.sides, variants, strict=True):
+        if name is None:
+            return f"no variant has {describe_changes(changes)} and nothing else changed"
+    return next((found for name in experiments if (found := _other_settings(trial, condition, name))), "")
+
+
+def _other_settings(trial: Trial, condition: Condition, experiment: str) -> str:
+    """How the base of an experiment, as it was run, differs from the settings that the claim fixes; empty if not."""
+    base = trial.plans[experiment]["base"]
+    started = [row.run["config"] for row in trial.runs([experiment], [base]) if row.run]
     for path, value in trial.claim.settings.items() if started else ():
         found = _at(started[0], path)
-        if found != value:
+        if found != value and path != condition.over:
             return f"{path} is {describe_value(found)}; the claim is about {describe_value(value)}"
     return ""
 
@@ -99,122 +130,75 @@ def _at(config: Any, path: str) -> Any:
     return config
 
 
-def _judged(trial: Trial, condition: Condition, obstacle: str) -> Judged:
-    wanted = [condition.against, condition.variant] if condition.compare in PAIRED else [condition.variant]
-    found = [trial.variant(changes) for changes in wanted]
-    absent = [describe_changes(changes) for changes, name in zip(wanted, found, strict=True) if name is None]
-    obstacle = obstacle or (f"no variant has {absent[0]} and nothing else changed" if absent else "")
-    sides = [name for name in found if name is not None]
-    values = [_values(trial, name, condition) for name in sides]
-    seeds = sorted(set.intersection(*map(set, values))) if sides and not absent else []
-    return judged(
-        condition.text,
-        _estimate(trial, condition, sides, values, seeds) if seeds and not obstacle else None,
-        condition.region,
-        _counts(trial, sides, seeds),
-        least=trial.claim.seeds,
-        held_equal=_held_equal(trial, sides),
-        level=trial.level,
-        looks=trial.looks,
-        obstacle=obstacle,
-    )
-
-
-BySeed = dict[int, float]
-
-
-def _values(trial: Trial, variant: str, condition: Condition) -> BySeed:
-    """Value of each seed. That of a diverged run was fixed once, for the test set, and holds for validation too."""
-    frame = trial.tables.reported if condition.metric == LONG_RANGE else trial.tables.values
-    main = (frame["coordinate"] == "") & frame["value"].notna()
-    rows = frame[main & (frame["variant"] == variant) & (frame["metric"] == condition.metric)]
-    fixed = rows[(rows["state"] == "diverged") & (rows["split"] == "test") & (condition.split in SPLITS)]
-    return {**_by_seed(fixed), **_by_seed(rows[rows["split"] == condition.split])}
-
-
-def _by_seed(rows: pd.DataFrame) -> BySeed:
-    return {int(seed): float(value) for seed, value in zip(rows["seed"], rows["value"], strict=True)}
-
-
 def _estimate(
-    trial: Trial, condition: Condition, sides: Sequence[str], values: Sequence[BySeed], seeds: Sequence[int]
+    trial: Trial,
+    condition: Condition,
+    experiment: str,
+    variants: Sequence[str],
+    measured: Sequence[Measured],
+    seeds: Sequence[int],
 ) -> Estimate | None:
-    known = Known(
-        condition=condition,
-        base=[values[0][seed] for seed in seeds],
-        variant=[values[-1][seed] for seed in seeds],
-        level=trial.level,
-        item_variance=_item_variance(trial, condition, sides, seeds),
-        oracle=trial.plan.get("references", {}).get(condition.metric, {}).get(condition.oracle or ""),
+    drawn = [[_drawn(trial, condition, (experiment, name, seed)) for seed in seeds] for name in variants]
+    return compared(
+        Known(
+            condition=condition,
+            seeds=seeds,
+            sides=measured,
+            level=trial.level,
+            item_variance=_item_variance(condition, drawn, len(seeds)),
+            items=_items(condition, drawn),
+            oracles=_oracles(trial, condition, experiment, variants[0], seeds),
+        )
     )
-    return COMPARE[condition.compare](known)
 
 
-@dataclass(frozen=True, kw_only=True)
-class Known:
-    """What the runs have for a condition: values of both sides, one a seed, the same seeds; the variant's twice where
-    it stands alone."""
-
-    condition: Condition
-    base: list[float]
-    variant: list[float]
-    level: float
-    item_variance: float | None
-    oracle: float | None
-
-
-def _difference(known: Known) -> Estimate:
-    return estimates.difference(known.base, known.variant, item_variance=known.item_variance, level=known.level)
+def _oracles(
+    trial: Trial, condition: Condition, experiment: str, variant: str, seeds: Sequence[int]
+) -> list[float] | None:
+    """For an excess, the oracle that each run was measured against; None unless all of them have it."""
+    rows = [trial.index.rows[experiment, variant, seed] for seed in seeds]
+    of_runs = [row.result.get("references", {}).get(condition.metric, {}) if row.result else {} for row in rows]
+    of_plan = trial.plans[experiment].get("references", {}).get(condition.metric, {})
+    found = [levels.get(condition.oracle or "", of_plan.get(condition.oracle or "")) for levels in of_runs]
+    known = [level for level in found if level is not None]
+    return known if len(known) == len(found) else None
 
 
-def _ratio(known: Known) -> Estimate:
-    floor = known.condition.floor
-    assert floor is not None, "the register has one for each ratio"
-    return estimates.ratio(known.base, known.variant, floor=floor, item_variance=known.item_variance, level=known.level)
-
-
-def _level(known: Known) -> Estimate:
-    return estimates.mean_level(known.variant, item_variance=known.item_variance, level=known.level)
-
-
-def _excess(known: Known) -> Estimate | None:
-    return None if known.oracle is None else estimates.excess(known.variant, known.oracle, level=known.level)
-
-
-def _exact(known: Known) -> Estimate:
-    return estimates.worst(known.variant, known.condition.region)
-
-
-COMPARE: dict[str, Callable[[Known], Estimate | None]] = {
-    "difference": _difference,
-    "ratio": _ratio,
-    "level": _level,
-    "excess": _excess,
-    "exact": _exact,
-}
-"""How each of register.COMPARISONS is computed."""
-
-
-def _item_variance(trial: Trial, condition: Condition, sides: Sequence[str], seeds: Sequence[int]) -> float | None:
-    """What drawing other test items would change; None where it is not known, and for what is not of the test set."""
-    if condition.split != "test":
+def _drawn(trial: Trial, condition: Condition, run: tuple[str, str, int]) -> Resampled | None:
+    """The metric of one run over draws of the test items, where it is the quantity itself; of a ratio its logarithm."""
+    if condition.split != "test" or not condition.is_plain:
         return None
-    sets = [[_drawn(trial, condition, side, seed) for seed in seeds] for side in sides]
-    return drawn_variance(sets[0] if len(sets) > 1 else [constant(0.0)] * len(seeds), sets[-1])
-
-
-def _drawn(trial: Trial, condition: Condition, side: str, seed: int) -> Resampled | None:
-    """The metric of one run over draws of the test items, or its logarithm where that is compared."""
-    found = trial.tables.items.get((trial.experiment, side, seed), {}).get(condition.metric)
+    found = trial.tables.items.get(run, {}).get(condition.metric)
     if found is None or condition.floor is None:
         return found
     return replace(found, values=estimates.floored_logs(found.values, condition.floor))
 
 
-def _counts(trial: Trial, sides: Sequence[str], seeds: Sequence[int]) -> Counts:
+Drawn = Sequence[Sequence[Resampled | None]]
+"""By side and seed."""
+
+
+def _item_variance(condition: Condition, drawn: Drawn, n_seeds: int) -> float | None:
+    """What drawing other test items would change; None where it is not known.
+
+    That of an excess is not: the oracle would change with the items.
+    """
+    if condition.compare not in ("difference", "ratio", "level"):
+        return None
+    return drawn_variance(drawn[1] if len(drawn) > 1 else [constant(0.0)] * n_seeds, drawn[0])
+
+
+def _items(condition: Condition, drawn: Drawn) -> int | None:
+    """Number of test items that a share is one of, if it is the same in all runs."""
+    known = [run for side in drawn for run in side]
+    sizes = {None if run is None else run.size for run in known}
+    return next(iter(sizes)) if len(sizes) == 1 and facts(condition.metric).share else None
+
+
+def _counts(runs: Sequence[RunRow], seeds: Sequence[int]) -> Counts:
     """Of the seeds that are planned: how many have a value on every side, and what became of the others, each once."""
     states: dict[int, set[str]] = {}
-    for row in trial.of(sides):
+    for row in runs:
         states.setdefault(row.seed, set()).add(row.state)
     diverged = sum("diverged" in states[seed] for seed in seeds)
     lost = [_fate(of_seed) for seed, of_seed in states.items() if seed not in seeds]
@@ -235,8 +219,90 @@ def _fate(states: Collection[str]) -> str:
     return next((state for state in STATES if state in states and state not in COUNTED), NO_VALUE)
 
 
-def _held_equal(trial: Trial, sides: Sequence[str]) -> str:
+def _held_equal(trial: Trial, runs: Sequence[RunRow]) -> str:
     """What the register says, and the comparison that the runs name: same, tuned or matched."""
-    comparisons = sorted({row.run["comparison"] for row in trial.of(sides) if row.run and row.state in COUNTED})
+    comparisons = sorted({row.run["comparison"] for row in runs if row.run and row.state in COUNTED})
     text = trial.claim.held_equal
     return f"{text} (comparison: {', '.join(comparisons)})" if comparisons else text
+
+
+def _with_picture(
+    found: Judged,
+    trial: Trial,
+    condition: Condition,
+    experiments: Sequence[str],
+    variants: Sequence[str],
+    measured: Sequence[Measured],
+    seeds: Sequence[int],
+    estimate: Estimate | None,
+) -> Judged:
+    """With what a picture of the condition needs."""
+    labels = _labels(trial, experiments, variants)
+    references = _references(trial, condition, experiments)
+    sides = [
+        Side(
+            label=label,
+            experiment=condition.experiment,
+            variant=variant,
+            values={seed: side.values[seed] for seed in seeds},
+            references=references,
+            censored=tuple(seed for seed in seeds if seed in side.censored),
+        )
+        for label, variant, side in zip(labels, variants, measured, strict=False)
+    ]
+    curve = [
+        CurvePoint(x=point.x, y=point.y, side=label, seed=point.seed)
+        for label, side in zip(labels, measured, strict=False)
+        for point in side.points
+        if point.seed in seeds
+    ]
+    return replace(
+        found,
+        per_seed=dict(zip(seeds, estimate.per_seed, strict=True)) if estimate else {},
+        sides=tuple(sides) if seeds else (),
+        curve=tuple(curve),
+        compare=condition.compare,
+        metric=condition.metric,
+        split=condition.split,
+        over=condition.over,
+        summary=condition.summary,
+    )
+
+
+def _labels(trial: Trial, experiments: Sequence[str], variants: Sequence[str]) -> list[str]:
+    """Names of the sides; the base by what it has that the others change, where that is one thing."""
+    bases = {trial.plans[name]["base"] for name in experiments}
+    return [_base_label(trial, experiments[0], variants) if name in bases else name for name in variants]
+
+
+def _base_label(trial: Trial, experiment: str, variants: Sequence[str]) -> str:
+    base = trial.plans[experiment]["base"]
+    changed = {path for name in variants for path, _ in flat(trial.plans[experiment]["changes"].get(name, {}))}
+    started = [row.run["config"] for row in trial.runs([experiment], [base]) if row.run]
+    if len(changed) != 1 or not started:
+        return base
+    (path,) = changed
+    return f"base ({path.rpartition('.')[2]}={describe_value(_at(started[0], path))})"
+
+
+def _references(trial: Trial, condition: Condition, experiments: Sequence[str]) -> dict[str, float]:
+    """Levels of the metric that are the same in all of the experiments, where the quantity is the metric itself."""
+    if (
+        condition.less
+        or condition.exceeds is not None
+        or condition.minus_at is not None
+        or condition.over_at is not None
+    ):
+        return {}
+    found = [_levels(trial.plans[name], condition.metric) for name in experiments]
+    shared = (
+        {name: level for name, level in found[0].items() if all(of.get(name) == level for of in found)} if found else {}
+    )
+    return shared | (
+        {"threshold": condition.threshold} if condition.summary == "horizon" and condition.threshold else {}
+    )
+
+
+def _levels(plan: Any, metric: str) -> dict[str, float]:
+    chance = {"chance": plan["chance"][metric]} if metric in plan["chance"] else {}
+    return {**chance, **plan.get("references", {}).get(metric, {})}

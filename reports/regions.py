@@ -23,7 +23,7 @@ class Region:
     def __post_init__(self) -> None:
         if isnan(self.low) or isnan(self.high) or not isfinite(self.no_effect):
             raise ValueError("a region has numbers for ends and a finite reference")
-        if self.low >= self.high:
+        if self.low > self.high or (self.low == self.high and not self.closed):
             raise ValueError(f"from {brief(self.low)} to {brief(self.high)} there is nothing")
         if not (isfinite(self.low) or isfinite(self.high)):
             raise ValueError("a region with neither end holds everything")
@@ -38,7 +38,9 @@ class Region:
     @property
     def text(self) -> str:
         """The region in words: `at least 0.1`, `below 0`, `between −0.05 and 0.05`, `a ratio of at most 0.15`."""
-        if isfinite(self.low) and isfinite(self.high):
+        if self.low == self.high:
+            words = f"exactly {brief(self.low)}"
+        elif isfinite(self.low) and isfinite(self.high):
             words = f"between {brief(self.low)} and {brief(self.high)}"
         elif isfinite(self.low):
             words = f"{'at least' if self.closed else 'above'} {brief(self.low)}"

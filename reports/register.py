@@ -1,31 +1,45 @@
-"""The register of claims, claims.yaml: what the lecture says, and what would show it to be so. Read and checked here.
+"""The register of claims, claims/*.yaml: what the lecture says, and what would show it to be so. Read and checked here.
 
 A claim has these fields:
 
     id, section, statement  its name, where the lecture says it, what it says in our words
     kind                    exact (an identity, a count or a bound), structural (at any budget), speed (within the steps
                             that `settings` fix), hardware (seconds, on the machine named)
-    tests                   [{study, experiment}]: where it is put to the test
+    studies                 the shipped studies that put it to the test
+    experiment              where they do: an experiment of theirs, or a grid, of which all points are meant
     settings                {dotted path: value} that the base must have for the test to be one of this claim
     seeds                   fewest seeds that decide it
     conditions              what must hold, all of it:
         text                  the quantity in words, with its unit
-        compare               how the quantity is made: one of COMPARISONS
+        experiment            where it is measured, if it is another one than the claim's
+        metric, split         where the values come from
+        at                    coordinate of the metric, or a list of them (the mean by items is taken); else the whole
+        minus_at, over_at     coordinate of the same metric and run that is subtracted, or divided by; `main`: the whole
+        less                  metric of the same run and split that is subtracted
+        exceeds               number: the quantity is 1 in a run that is above it or has diverged, else 0
+        over, summary         the quantity is made of a curve over a setting (`task.distance`: the points of a grid) or
+                              over a coordinate (`distance`): one of trends.SUMMARIES, or horizon (up to where it
+                              stays at `threshold` or above), or beyond (mean from `threshold` on)
+        compare               how variants are compared: one of COMPARISONS
         variant, against      changes of the two variants that are compared, as in the study: {model.position: none};
                               without `against`: the base. Names of variants do not matter
-        metric, split         where the values come from
-        region                {at_least: a}, {at_most: b}, both; {above: a}, {below: b}, both
+        region                {at_least: a}, {at_most: b}, both; {above: a}, {below: b}, both; {exactly: a}
         reference             for a level: the value that means "no effect", such as chance
         floor                 for a ratio: what counts at least
-        oracle                for an excess: name among the plan's references of that metric
+        oracle                for an excess: name among the runs' references of that metric
+        less_variant,         for an interaction: (variant - against) - (less_variant - less_against)
+        less_against
     held_equal              what both sides have in common
     counter_evidence        what speaks against it elsewhere, with its source
 
-The file's `note` says how the margins came about, and goes with every verdict.
+A condition of `compare: order` has `variants` (changes of each), `slack` and `margin` in place of variant, against and
+region: neighbours may be out of order by the slack, and the last is above the first by the margin.
+
+The `note` of a file says how its margins came about, and goes with every verdict.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from math import inf
 from pathlib import Path
 from typing import Any, NoReturn
@@ -34,18 +48,27 @@ import yaml
 
 from reports.regions import Region
 from reports.table import SPLITS
+from reports.trends import SUMMARIES
+from reports.verdicts import order
 
-REGISTER = Path(__file__).with_name("claims.yaml")
+REGISTER = Path(__file__).with_name("claims")
 
 KINDS = ("exact", "structural", "speed", "hardware")
 
 COMPARISONS = {
     "difference": "variant minus base",
     "ratio": "variant over base",
+    "times": "variant over base, of steps or operations that may have been used up before the target",
     "level": "the variant alone",
     "excess": "variant minus a known oracle",
-    "exact": "every run of the variant, without an interval",
+    "interaction": "difference of two differences",
+    "exact": "every run of the variant, or of variant minus base, without an interval",
 }
+ORDER = "order"
+"""A comparison that stands for several differences."""
+
+MORE_SUMMARIES = ("horizon", "beyond")
+"""What can be made of a curve beside trends.SUMMARIES: they need a `threshold`."""
 
 
 class RegisterError(ValueError):
@@ -61,18 +84,43 @@ class Condition:
     metric: str
     split: str
     region: Region
+    experiment: str
     variant: Mapping[str, Any]
-    against: Mapping[str, Any] = field(default_factory=dict)
+    against: Mapping[str, Any] | None = None
+    at: tuple[str, ...] = ("",)
+    minus_at: str | None = None
+    over_at: str | None = None
+    less: str | None = None
+    exceeds: float | None = None
+    over: str = ""
+    summary: str = ""
+    threshold: float | None = None
     floor: float | None = None
     oracle: str | None = None
+    less_variant: Mapping[str, Any] | None = None
+    less_against: Mapping[str, Any] | None = None
 
+    @property
+    def over_a_setting(self) -> bool:
+        """Whether the quantity is made of a curve over the points of a grid."""
+        return "." in self.over
 
-@dataclass(frozen=True, kw_only=True)
-class Place:
-    """Where a claim is put to the test."""
+    @property
+    def is_plain(self) -> bool:
+        """Whether the quantity is the metric itself, as the run reports it."""
+        changed = (self.minus_at, self.over_at, self.less, self.exceeds)
+        return self.at == ("",) and not self.over and all(part is None for part in changed)
 
-    study: str
-    experiment: str
+    @property
+    def sides(self) -> tuple[Mapping[str, Any], ...]:
+        """Changes of the variants that are compared, the one that the claim is about first."""
+        others = {
+            "level": (),
+            "excess": (),
+            "exact": () if self.against is None else (self.against,),
+            "interaction": (self.against or {}, self.less_variant or {}, self.less_against or {}),
+        }
+        return (self.variant, *others.get(self.compare, (self.against or {},)))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -83,7 +131,8 @@ class Claim:
     section: str
     statement: str
     kind: str
-    tests: tuple[Place, ...]
+    studies: tuple[str, ...]
+    experiment: str
     settings: Mapping[str, Any]
     seeds: int
     conditions: tuple[Condition, ...]
@@ -93,35 +142,50 @@ class Claim:
 
 
 def read_register(path: Path = REGISTER) -> tuple[Claim, ...]:
-    """All claims in the order of the file.
+    """All claims of a folder of YAML files, or of one file, in the order of the names.
 
     Raises RegisterError for a field that is unknown, absent or of another type, an impossible region, a doubled id.
     """
-    try:
-        content = yaml.safe_load(path.read_text(encoding="utf-8"))
-    except (OSError, yaml.YAMLError) as error:
-        raise RegisterError(f"{path.name}: cannot be read: {' '.join(str(error).split())}") from error
-    top = _fields(path.name, content, {"note": str, "claims": list})
-    claims = tuple(_claim(path.name, number, entry, top["note"]) for number, entry in enumerate(top["claims"], 1))
+    files = sorted(path.glob("*.yaml")) if path.is_dir() else [path]
+    claims = tuple(claim for file in files for claim in _read(file))
     ids = [claim.id for claim in claims]
     if doubled := [name for name in ids if ids.count(name) > 1]:
         _refuse(path.name, f"{doubled[0]}: there are two claims of this id")
     return claims
 
 
+def _read(path: Path) -> list[Claim]:
+    try:
+        content = yaml.load(path.read_text(encoding="utf-8"), Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
+    except (OSError, yaml.YAMLError) as error:
+        raise RegisterError(f"{path.name}: cannot be read: {' '.join(str(error).split())}") from error
+    top = _fields(path.name, content, {"note": str, "claims": list})
+    return [_claim(path.name, number, entry, top["note"]) for number, entry in enumerate(top["claims"], 1)]
+
+
 CLAIM_FIELDS: dict[str, type] = {
-    **dict.fromkeys(("id", "section", "statement", "kind", "held_equal", "counter_evidence"), str),
-    **dict.fromkeys(("tests", "conditions"), list),
+    **dict.fromkeys(("id", "section", "statement", "kind", "experiment", "held_equal", "counter_evidence"), str),
+    **dict.fromkeys(("studies", "conditions"), list),
     "settings": dict,
     "seeds": int,
 }
-CONDITION_FIELDS: dict[str, type] = {
-    **dict.fromkeys(("text", "compare", "metric", "split"), str),
-    **dict.fromkeys(("variant", "region"), dict),
+SHARED_FIELDS: dict[str, type] = dict.fromkeys(("text", "compare", "metric", "split"), str)
+CONDITION_FIELDS: dict[str, type] = {**SHARED_FIELDS, **dict.fromkeys(("variant", "region"), dict)}
+OPTIONAL_FIELDS: dict[str, type] = {
+    **dict.fromkeys(("experiment", "minus_at", "over_at", "less", "over", "summary", "oracle"), str),
+    **dict.fromkeys(("against", "less_variant", "less_against"), dict),
+    **dict.fromkeys(("reference", "floor", "exceeds", "threshold"), float),
+    "at": object,
 }
-OPTIONAL_FIELDS: dict[str, type] = {"against": dict, "reference": float, "floor": float, "oracle": str}
-BELONGS = {"reference": "level", "floor": "ratio", "oracle": "excess"}
-"""Fields that one comparison needs and no other has."""
+ORDER_FIELDS: dict[str, type] = {**SHARED_FIELDS, "variants": list, "slack": float, "margin": float}
+BELONGS = {
+    "reference": ("level",),
+    "floor": ("ratio",),
+    "oracle": ("excess",),
+    "less_variant": ("interaction",),
+    "less_against": ("interaction",),
+}
+"""Fields that some comparisons need and no other has."""
 
 ENDS = {"at_least": ("low", True), "at_most": ("high", True), "above": ("low", False), "below": ("high", False)}
 """Fields of a region: which end it is, and whether that belongs to the region."""
@@ -133,35 +197,75 @@ def _claim(file: str, number: int, entry: Any, note: str) -> Claim:
     found = _fields(where, entry, CLAIM_FIELDS)
     if found["kind"] not in KINDS:
         _refuse(where, f"kind: {found['kind']!r}: one of {', '.join(KINDS)}")
-    if found["seeds"] < 1 or not found["conditions"] or not found["tests"]:
-        _refuse(where, "at least one seed, one test and one condition are wanted")
-    tests = [_fields(f"{where}: tests", test, {"study": str, "experiment": str}) for test in found["tests"]]
+    if found["seeds"] < 1 or not found["conditions"] or not found["studies"]:
+        _refuse(where, "at least one seed, one study and one condition are wanted")
     conditions = [
-        _condition(f"{where}: condition {place}", condition) for place, condition in enumerate(found["conditions"], 1)
+        condition
+        for place, plain in enumerate(found["conditions"], 1)
+        for condition in _conditions(f"{where}: condition {place}", plain, found["experiment"])
     ]
-    parts = {"tests": tuple(Place(**test) for test in tests), "conditions": tuple(conditions)}
+    parts = {"studies": tuple(map(str, found["studies"])), "conditions": tuple(conditions)}
     return Claim(**{**found, **parts}, note=note)
 
 
-def _condition(where: str, entry: Any) -> Condition:
+def _conditions(where: str, entry: Any, experiment: str) -> list[Condition]:
+    """One condition, or the differences that an order stands for."""
+    if not isinstance(entry, dict) or entry.get("compare") != ORDER:
+        return [_condition(where, entry, experiment)]
+    found = _fields(where, entry, ORDER_FIELDS, OPTIONAL_FIELDS)
+    variants = found.pop("variants")
+    try:
+        steps = order(variants, slack=found.pop("slack"), margin=found.pop("margin"))
+    except ValueError as error:
+        _refuse(where, str(error))
+    shared = {**found, "compare": "difference"}
+    return [
+        _condition(where, {**shared, "against": low, "variant": high, "region": {"at_least": region.low}}, experiment)
+        for low, high, region in steps
+    ]
+
+
+def _condition(where: str, entry: Any, experiment: str) -> Condition:
     found = _fields(where, entry, CONDITION_FIELDS, OPTIONAL_FIELDS)
     compare = found["compare"]
     if compare not in COMPARISONS:
-        _refuse(where, f"compare: {compare!r}: one of {', '.join(COMPARISONS)}")
-    for name, owner in BELONGS.items():
-        if (name in found) != (compare == owner):
-            _refuse(where, f"{name}: needed by {owner}, and by nothing else")
-    if found["split"] not in (*SPLITS, "probe"):
-        _refuse(where, f"split: {found['split']!r}: one of {', '.join(SPLITS)}, probe")
+        _refuse(where, f"compare: {compare!r}: one of {', '.join((*COMPARISONS, ORDER))}")
+    for name, owners in BELONGS.items():
+        if (name in found) != (compare in owners):
+            _refuse(where, f"{name}: needed by {', '.join(owners)}, and by nothing else")
+    if found["split"] not in ("train", *SPLITS, "probe"):
+        _refuse(where, f"split: {found['split']!r}: one of train, {', '.join(SPLITS)}, probe")
     if found.get("floor", 1) <= 0:
         _refuse(where, "floor: must be above 0")
+    _check_curve(where, found)
     reference = found.pop("reference", None)
-    region = _region(f"{where}: region", found["region"], ratio=compare == "ratio", reference=reference)
-    return Condition(**{**found, "region": region})
+    ratio = compare in ("ratio", "times")
+    region = _region(f"{where}: region", found["region"], ratio=ratio, reference=reference)
+    coordinates: dict[str, Any] = {name: _coordinate(found[name]) for name in ("minus_at", "over_at") if name in found}
+    at = found.get("at", "")
+    places = tuple(map(_coordinate, at if isinstance(at, list) else [at]))
+    fields: dict[str, Any] = {"experiment": experiment, **found, **coordinates, "at": places, "region": region}
+    return Condition(**fields)
+
+
+def _check_curve(where: str, found: Mapping[str, Any]) -> None:
+    summaries = (*SUMMARIES, *MORE_SUMMARIES)
+    if ("over" in found) != ("summary" in found) or found.get("summary", "slope") not in summaries:
+        _refuse(where, f"over and summary go together; a summary is one of {', '.join(summaries)}")
+    if ("threshold" in found) != (found.get("summary") in MORE_SUMMARIES):
+        _refuse(where, f"threshold: needed by {', '.join(MORE_SUMMARIES)}, and by nothing else")
+
+
+def _coordinate(name: Any) -> str:
+    """`main` is the metric as a whole."""
+    return "" if name == "main" else str(name)
 
 
 def _region(where: str, entry: Any, *, ratio: bool, reference: float | None) -> Region:
-    found = _fields(where, entry, {}, dict.fromkeys(ENDS, float))
+    found = _fields(where, entry, {}, dict.fromkeys((*ENDS, "exactly"), float))
+    if "exactly" in found:
+        value = float(found.pop("exactly"))
+        found |= {"at_least": value, "at_most": value}
     limits = {ENDS[name][0]: float(value) for name, value in found.items()}
     closed = {ENDS[name][1] for name in found}
     if len(limits) < len(found) or len(closed) > 1:
@@ -195,11 +299,20 @@ def _fields(
     return dict(entry)
 
 
-NOUNS: dict[type, str] = {str: "text", float: "number", int: "whole number", list: "list", dict: "mapping"}
+NOUNS: dict[type, str] = {
+    str: "text",
+    float: "number",
+    int: "whole number",
+    list: "list",
+    dict: "mapping",
+    object: "text or list",
+}
 
 
 def _is(value: Any, kind: type) -> bool:
     """Whether a value of the file is of a type; true and false are no numbers, and an empty text is none."""
+    if kind is object:
+        return isinstance(value, str | list) and bool(value)
     if kind is float:
         return isinstance(value, int | float) and not isinstance(value, bool)
     return isinstance(value, kind) and not isinstance(value, bool) and value != ""

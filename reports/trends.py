@@ -104,6 +104,12 @@ def last_doubling(x: ArrayLike, y: ArrayLike) -> float:
     return float(values[-1] / half[0])
 
 
+def fall(x: ArrayLike, y: ArrayLike) -> float:
+    """y at the smallest x minus y at the largest."""
+    _, values = _curve(x, y)
+    return float(values[0] - values[-1])
+
+
 SUMMARIES: dict[str, Callable[[ArrayLike, ArrayLike], float]] = {
     "slope": slope,
     "log_slope": log_slope,
@@ -111,6 +117,7 @@ SUMMARIES: dict[str, Callable[[ArrayLike, ArrayLike], float]] = {
     "log_area": log_area,
     "curvature": curvature,
     "last_doubling": last_doubling,
+    "fall": fall,
 }
 """What can be made of a curve, `horizon` apart."""
 

@@ -1,0 +1,206 @@
+"""What a condition of a claim measures in each run: one number a seed, from the tables of a study.
+
+at, minus_at, over_at    values at coordinates of the metric, within one run
+less                     another metric of the run
+exceeds                  1 or 0
+over, summary            what is made of a curve: over a setting (runs of a grid), over a coordinate (one run)
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+import pandas as pd
+
+from reports.metrics import LONG_RANGE
+from reports.register import Condition
+from reports.rows import COUNTED, ITEMS, RunRow
+from reports.table import SPLITS, RunKey, Tables
+from reports.trends import SUMMARIES, horizon
+
+MAIN = ""
+"""Coordinate of a metric as a whole."""
+
+TARGETS = {"steps_to_target": "steps", "flops_to_target": "training_flops"}
+"""Metrics that a run has only where it got to its target, and what it had used up where it did not."""
+
+ByCoordinate = Mapping[str, float]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Point:
+    """One point of a curve."""
+
+    seed: int
+    x: float
+    y: float
+
+
+@dataclass(kw_only=True)
+class Measured:
+    """One variant of a condition: its quantity in each seed that has one."""
+
+    values: dict[int, float] = field(default_factory=dict)
+    censored: dict[int, int] = field(default_factory=dict)
+    """Seeds whose value was cut off: 1 where the true one may be larger, -1 where it may be smaller."""
+    points: list[Point] = field(default_factory=list)
+
+
+class Index:
+    """The values of a study by run, split and metric, found without a search."""
+
+    def __init__(self, tables: Tables) -> None:
+        self.plan = tables.study.plan
+        self.rows: dict[RunKey, RunRow] = {(row.experiment, row.variant, row.seed): row for row in tables.study.runs}
+        self._values: dict[tuple[RunKey, str, str], dict[str, float]] = {}
+        far = tables.reported[tables.reported["metric"] == LONG_RANGE]
+        frame = pd.concat([tables.values, far]).dropna(subset=["value"])
+        names = ("experiment", "variant", "seed", "split", "metric", "coordinate", "value")
+        for experiment, variant, seed, split, metric, at, value in zip(*(frame[name] for name in names), strict=True):
+            key = ((experiment, variant, int(seed)), split, metric)
+            self._values.setdefault(key, {})[at] = float(value)
+
+    def of(self, run: RunKey, split: str, metric: str) -> ByCoordinate:
+        """A metric of one run by coordinate; {} where it has none.
+
+        The values of a diverged run were fixed once, for the test set, and hold for validation and training too.
+        """
+        found = self._values.get((run, split, metric), {})
+        if not found and self.state(run) == "diverged" and split in ("train", *SPLITS):
+            return self._values.get((run, "test", metric), {})
+        return found
+
+    def state(self, run: RunKey) -> str:
+        """State of a planned run; `missing` for one that is none."""
+        return self.rows[run].state if run in self.rows else "missing"
+
+    def seeds(self, experiment: str, variant: str) -> list[int]:
+        """Seeds that are planned."""
+        return self._seeds.get((experiment, variant), [])
+
+    def points_of(self, name: str) -> list[str]:
+        """The experiment of this name, or all points of the grid of this name; [] where there is none."""
+        plans = self.plan["experiments"]
+        return [name] if name in plans else [point for point in plans if plans[point].get("family") == name]
+
+    @cached_property
+    def _seeds(self) -> dict[tuple[str, str], list[int]]:
+        found: dict[tuple[str, str], list[int]] = {}
+        for experiment, variant, seed in self.rows:
+            found.setdefault((experiment, variant), []).append(seed)
+        return found
+
+
+def measure(index: Index, condition: Condition, experiments: Sequence[str], variant: str) -> Measured:
+    """The quantity of a variant in every seed that has it; over a setting, `experiments` are the points of the grid."""
+    if condition.over_a_setting:
+        return _over_settings(index, condition, experiments, variant)
+    (experiment,) = experiments
+    found = Measured()
+    for seed in index.seeds(experiment, variant):
+        run = (experiment, variant, seed)
+        if condition.over:
+            _take(found, condition, seed, *_over_coordinate(index, condition, run))
+        elif condition.metric in TARGETS:
+            _take_target(found, index, condition, run)
+        elif (value := of_run(index, condition, run)) is not None:
+            found.values[seed] = value
+    return found
+
+
+def of_run(index: Index, condition: Condition, run: RunKey) -> float | None:
+    """The quantity of one run, no curve; None where it has not all that is wanted."""
+    if condition.exceeds is not None and index.state(run) == "diverged":
+        return 1.0
+    value = _at(index, condition, run, condition.at)
+    minus = 0.0 if condition.minus_at is None else _at(index, condition, run, (condition.minus_at,))
+    over = 1.0 if condition.over_at is None else _at(index, condition, run, (condition.over_at,))
+    less = 0.0 if condition.less is None else index.of(run, condition.split, condition.less).get(MAIN)
+    if value is None or minus is None or less is None or not over:
+        return None
+    value = (value - minus - less) / over
+    return value if condition.exceeds is None else float(value > condition.exceeds)
+
+
+def _at(index: Index, condition: Condition, run: RunKey, at: Sequence[str]) -> float | None:
+    """The metric at a coordinate; at several, their mean weighted by the number of items.
+
+    What was fixed for a diverged run is fixed at every coordinate.
+    """
+    found, items = index.of(run, condition.split, condition.metric), index.of(run, condition.split, ITEMS)
+    fixed = index.state(run) == "diverged"
+    values = [found.get(MAIN if fixed else coordinate) for coordinate in at]
+    known = [value for value in values if value is not None]
+    if len(known) < len(values):
+        return None
+    return float(np.average(known, weights=[items.get(coordinate, 1.0) for coordinate in at]))
+
+
+def _over_settings(index: Index, condition: Condition, experiments: Sequence[str], variant: str) -> Measured:
+    """A seed that lacks a point has no curve: one through the others would be bent."""
+    places = {name: float(index.plan["experiments"][name].get("grid", {})[condition.over]) for name in experiments}
+    found = Measured()
+    for seed in sorted({seed for name in experiments for seed in index.seeds(name, variant)}):
+        points = [(x, of_run(index, condition, (name, variant, seed))) for name, x in places.items()]
+        _take(found, condition, seed, [(x, y) for x, y in points if y is not None], {}, whole=len(points))
+    return found
+
+
+def _over_coordinate(
+    index: Index, condition: Condition, run: RunKey
+) -> tuple[list[tuple[float, float]], dict[float, float]]:
+    """Points of one run's metric along a coordinate, and the number of items at each."""
+    found = index.of(run, condition.split, condition.metric)
+    items = dict(_along(condition.over, index.of(run, condition.split, ITEMS)))
+    return list(_along(condition.over, found)), items
+
+
+def _along(name: str, found: ByCoordinate) -> Iterator[tuple[float, float]]:
+    for coordinate, value in found.items():
+        axis, _, place = coordinate.partition("=")
+        if axis == name:
+            yield float(place), value
+
+
+def _take(
+    found: Measured,
+    condition: Condition,
+    seed: int,
+    points: Sequence[tuple[float, float]],
+    items: Mapping[float, float],
+    whole: int = 2,
+) -> None:
+    """Add what the summary makes of a seed's curve, unless it has too few points."""
+    if len(points) < max(whole, 2):
+        return
+    points = sorted(points)
+    x, y = [x for x, _ in points], [y for _, y in points]
+    found.points += [Point(seed=seed, x=x, y=y) for x, y in points]
+    if condition.summary == "horizon":
+        assert condition.threshold is not None, "the register has one for each horizon"
+        far = horizon(x, y, condition.threshold)
+        found.values[seed] = far.x
+        if far.beyond:
+            found.censored[seed] = far.beyond
+    elif condition.summary == "beyond":
+        wanted = [(place, value) for place, value in points if place >= (condition.threshold or 0.0)]
+        if wanted:
+            weights = [items.get(place, 1.0) for place, _ in wanted]
+            found.values[seed] = float(np.average([value for _, value in wanted], weights=weights))
+    else:
+        found.values[seed] = SUMMARIES[condition.summary](x, y)
+
+
+def _take_target(found: Measured, index: Index, condition: Condition, run: RunKey) -> None:
+    """Steps, or operations, to a target; those that were used up where a run has ended without it."""
+    seed, row = run[2], index.rows[run]
+    value = index.of(run, condition.split, condition.metric).get(MAIN)
+    if value is not None:
+        found.values[seed] = value
+    elif row.state in COUNTED and row.run and row.result:
+        operations = row.result["cost"].get("training_flops")
+        used = {"steps": row.run["config"]["train"]["steps"], "training_flops": operations}
+        spent = used[TARGETS[condition.metric]]
+        if spent:
+            found.values[seed], found.censored[seed] = float(spent), 1
