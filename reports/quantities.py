@@ -17,7 +17,7 @@ from reports.metrics import LONG_RANGE
 from reports.register import Condition
 from reports.rows import COUNTED, ITEMS, RunRow
 from reports.table import SPLITS, RunKey, Tables
-from reports.trends import SUMMARIES, horizon
+from reports.trends import SUMMARIES, horizon, slope
 
 MAIN = ""
 """Coordinate of a metric as a whole."""
@@ -188,6 +188,8 @@ def _take(
         if wanted:
             weights = [items.get(place, 1.0) for place, _ in wanted]
             found.values[seed] = float(np.average([value for _, value in wanted], weights=weights))
+    elif condition.summary == "slope":
+        found.values[seed] = slope(x, y, [items.get(place, 1.0) for place in x])
     else:
         found.values[seed] = SUMMARIES[condition.summary](x, y)
 

@@ -63,11 +63,15 @@ def exponent_over_seeds(x: ArrayLike, y_by_seed: ArrayLike, *, level: float = LE
 # What is made of one curve: y (P,) at the places x (P,), in any order, at least two different ones.
 
 
-def slope(x: ArrayLike, y: ArrayLike) -> float:
-    """Least-squares slope; 0 where it is rounding."""
+def slope(x: ArrayLike, y: ArrayLike, weights: ArrayLike | None = None) -> float:
+    """Least-squares slope; 0 where it is rounding. `weights` (P,) of the points, in the order of x; equal unless given.
+
+    The weight of a mean is the number of items that it is one of.
+    """
     points, values = _curve(x, y)
-    centred = points - points.mean()
-    found = float(values @ centred / (centred @ centred))
+    shares = np.ones(len(points)) if weights is None else np.asarray(weights, np.float64)[np.argsort(x)]
+    centred = points - np.average(points, weights=shares)
+    found = float((shares * values) @ centred / ((shares * centred) @ centred))
     return 0.0 if abs(found) <= ROUNDING * float(np.abs(values).max() / np.ptp(points)) else found
 
 
