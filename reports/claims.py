@@ -279,9 +279,10 @@ def _base_label(trial: Trial, experiment: str, variants: Sequence[str]) -> str:
     base = trial.plans[experiment]["base"]
     changed = {path for name in variants for path, _ in flat(trial.plans[experiment]["changes"].get(name, {}))}
     started = [row.run["config"] for row in trial.runs([experiment], [base]) if row.run]
-    if len(changed) != 1 or not started:
+    kind = "model.architecture"  # which says most where a whole model is replaced
+    if not started or (len(changed) != 1 and kind not in changed):
         return base
-    (path,) = changed
+    path = kind if kind in changed else next(iter(changed))
     return f"base ({path.rpartition('.')[2]}={describe_value(_at(started[0], path))})"
 
 

@@ -195,7 +195,17 @@ def as_shown(judged: Judged, looks: Mapping[str, Style]) -> Shown:
     )
 
 
-AXES = {"distance": "Distance (tokens between the two ends)", "length": "Length (tokens)", "layer": "Layer"}
+AXES = {
+    "distance": "Distance (tokens between the two ends)",
+    "length": "Length (tokens)",
+    "layer": "Layer",
+    "task.distance": "Distance (tokens between the two ends)",
+    "task.limit": "Training pairs",
+    "train.lr": "Learning rate",
+    "model.n_layers": "Layers",
+    "model.d_model": "Width of the model",
+}
+"""What x is called, where its own name would not do."""
 
 
 def _measured(side: Side, judged: Judged, style: Style) -> Measured:
