@@ -44,7 +44,10 @@ def main(argv: Sequence[str] | None = None) -> int:
 def _guarded(command: Callable[[], int]) -> int:
     """Turn what the user can mend into one line and status 2."""
     try:
-        return command()
+        status = command()
+        if sys.stdout is not None:
+            sys.stdout.flush()  # while a reader who has gone can still be excused
+        return status
     except ValueError as error:
         if type(error).__name__ not in USER_ERRORS:
             raise
@@ -53,6 +56,10 @@ def _guarded(command: Callable[[], int]) -> int:
     except BrokenPipeError:  # the reader of standard output has gone, as in `| head`
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
+    except SystemExit as error:
+        if isinstance(error.__context__, BrokenPipeError):  # of which rich makes this, with status 1
+            return 0
+        raise
     except OSError as error:  # a folder that cannot be written, a full disk
         print(f"ablations: {error}", file=sys.stderr)
         return 2

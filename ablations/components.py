@@ -63,6 +63,7 @@ MASK_VALUES = {
     "none": "every position sees every other",
     "after-softmax": NOT_RENORMALISED,
 }
+RECURRENT = "ablations train --task.name german --model.architecture lstm --model.cross_attention dot"
 LEAKS = {name: ("leaks_future",) for name, rule in MASKS.items() if rule.leaks_future}
 
 COMPONENTS = (
@@ -176,7 +177,7 @@ COMPONENTS = (
         lecture="What a word hands over (its value) need not be what it is found by (its key).",
         section=LOOK_UP,
         equation="v_j = W_V x_j",
-        next="ablations run look-up",
+        next="ablations run ladder",
         values={"linear": "W_v", "identity": "the embedding itself"},
         properties={"identity": ("changes_size",)},
     ),
@@ -269,7 +270,7 @@ COMPONENTS = (
         where="models/initialise.py",
         lecture="Not in the lecture: a factor on the first weights of the blocks, to see how robust training is.",
         equation="W ← gain · W",
-        next="ablations run norm",
+        next="ablations run norm --set model.gain=4",
         example=2.0,
     ),
     Component(
@@ -286,7 +287,7 @@ COMPONENTS = (
         lecture="A recurrent encoder reads from both ends, so that each state knows both sides.",
         section=TRANSLATION,
         equation="h_j = [h_j from the left; h_j from the right]",
-        next="ablations run translation",
+        next=f"{RECURRENT} --model.bidirectional false",
         example=False,
     ),
     Component(
@@ -294,7 +295,7 @@ COMPONENTS = (
         where="models/recurrent.py",
         lecture="Not in the lecture: the last attention is fed into the next step (Luong et al. 2015).",
         equation="input_t = [y_t; a_{t−1}], a_{t−1}: the last attention output",
-        next="ablations run translation",
+        next=f"{RECURRENT} --model.input_feeding true",
         example=True,
     ),
     Component(
@@ -302,7 +303,7 @@ COMPONENTS = (
         where="models/transformer.py, models/recurrent.py",
         lecture="Not in the lecture: one table for the words that go in and the words that come out.",
         equation="logits = E h + b, E: the table of embeddings",
-        next="ablations run multi30k",
+        next="ablations train --task.name markov --model.tie_embeddings false",
         example=False,
     ),
     Component(

@@ -96,7 +96,7 @@ def _claims(found: Mapping[str, Any]) -> Iterator[str]:
         yield "Claims that change it:"
     width = max((len(claim["id"]) for claim in found["claims"]), default=0)
     for claim in found["claims"]:
-        text = f"{claim['statement']} [{claim['kind']}; ablations run {claim['studies'][0]}]"
+        text = f"{claim['statement']} [{claim['kind']}; ablations run {claim['studies'][-1]}]"
         yield textwrap.fill(
             text, WIDTH, initial_indent=f"  {claim['id']:<{width}}  ", subsequent_indent=" " * (width + 4)
         )

@@ -7,7 +7,7 @@ from typing import Any
 
 import yaml
 
-from ablations.components import COMPONENTS, properties
+from ablations.components import COMPONENTS, facts, properties
 from ablations.study import Experiment, Run, Settings, Study
 from datamodules.base import TaskData
 from reports.rows import SCHEMA, write_json, write_text
@@ -70,10 +70,13 @@ def _leaks_future(settings: Settings, kind: str) -> bool:
     return "leaks_future" in properties(mask, settings.model.decoder_mask)
 
 
-def _components(experiment: Experiment) -> dict[str, str]:
-    """What the lecture says of each part of the model that some variant is there to change, by dotted path."""
-    changed = {path for variant in experiment.variants for path in _changed(experiment, variant)}
-    return {f"model.{part.name}": part.lecture for part in COMPONENTS if f"model.{part.name}" in changed}
+def _components(experiment: Experiment) -> dict[str, dict[str, str]]:
+    """What is said of each part of the model that some variant is there to change, by dotted path."""
+    changed: dict[str, list[Any]] = {}
+    for variant, settings in experiment.variants.items():
+        for field in _changed(experiment, variant):
+            changed.setdefault(field, []).append(getattr(settings.model, field))
+    return {f"model.{part.name}": facts(part, changed[part.name]) for part in COMPONENTS if part.name in changed}
 
 
 def _changed(experiment: Experiment, variant: str) -> Iterator[str]:
@@ -82,4 +85,4 @@ def _changed(experiment: Experiment, variant: str) -> Iterator[str]:
     for path, value in experiment.changes.get(variant, {}).items():
         for field in value if path == "model" else [path.removeprefix("model.")]:
             if getattr(base, field, None) != getattr(other, field, None):
-                yield f"model.{field}"
+                yield field

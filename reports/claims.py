@@ -52,7 +52,7 @@ class Trial:
 
     def runs(self, experiments: Sequence[str], variants: Sequence[str]) -> list[RunRow]:
         """The planned runs of some variants."""
-        sides = {(name, variant) for name in experiments for variant in variants}
+        sides = dict.fromkeys((name, variant) for name in experiments for variant in variants)
         return [
             self.index.rows[name, variant, seed] for name, variant in sides for seed in self.index.seeds(name, variant)
         ]
@@ -107,20 +107,41 @@ def _obstacle(trial: Trial, condition: Condition, experiments: Sequence[str], va
         return f"the study has no experiment {condition.experiment}"
     if len(experiments) > 1 and not condition.over_a_setting:
         return f"{condition.experiment} is a grid of {len(experiments)} points; the claim is about one"
+    if condition.over_a_setting and (found := _no_axis(trial, condition, experiments)):
+        return found
     for changes, name in zip(condition.sides, variants, strict=True):
         if name is None:
             return f"no variant has {describe_changes(changes)} and nothing else changed"
-    return next((found for name in experiments if (found := _other_settings(trial, condition, name))), "")
+    sides = [name for name in variants if name is not None]
+    return next((found for name in experiments if (found := _other_settings(trial, condition, name, sides))), "")
 
 
-def _other_settings(trial: Trial, condition: Condition, experiment: str) -> str:
-    """How the base of an experiment, as it was run, differs from the settings that the claim fixes; empty if not."""
-    base = trial.plans[experiment]["base"]
-    started = [row.run["config"] for row in trial.runs([experiment], [base]) if row.run]
-    for path, value in trial.claim.settings.items() if started else ():
-        found = _at(started[0], path)
-        if found != value and path != condition.over:
-            return f"{path} is {describe_value(found)}; the claim is about {describe_value(value)}"
+def _no_axis(trial: Trial, condition: Condition, experiments: Sequence[str]) -> str:
+    """Why the experiments are no curve over the condition's setting; empty where they are one."""
+    places = [trial.plans[name].get("grid", {}).get(condition.over) for name in experiments]
+    if not all(isinstance(place, int | float) for place in places):
+        return f"{condition.experiment} is no grid over {condition.over}"
+    if len(set(places)) < len(places) or len(places) < 2:
+        return f"{condition.experiment} has not one point at each of several {condition.over}"
+    return ""
+
+
+def _other_settings(trial: Trial, condition: Condition, experiment: str, variants: Sequence[str]) -> str:
+    """How the base of an experiment, as it was run, differs from the settings that the claim fixes; empty if not.
+
+    Where the base was not run, the variant says it of all that it does not change.
+    """
+    plan = trial.plans[experiment]
+    for variant in (plan["base"], *variants):
+        started = [row.run["config"] for row in trial.runs([experiment], [variant]) if row.run]
+        if not started:
+            continue
+        own = {condition.over, *plan["changes"].get(variant, {})}  # a setting, or a section as a whole
+        for path, value in trial.claim.settings.items():
+            found = _at(started[0], path)
+            if found != value and not {path, path.partition(".")[0]} & own:
+                return f"{path} is {describe_value(found)}; the claim is about {describe_value(value)}"
+        return ""
     return ""
 
 

@@ -54,21 +54,22 @@ def compared(known: Known) -> Estimate | None:
 
 
 def _difference(known: Known) -> Estimate:
-    return estimates.difference(
+    found = estimates.difference(
         known.base,
         known.variant,
         item_variance=known.item_variance,
         unanimous=_unanimous(known, known.base, known.variant),
         level=known.level,
     )
+    return _with_cut_off_ranges(known, found)
 
 
 def _ratio(known: Known) -> Estimate:
+    """What is below the floor counts as the floor, and so does what is below zero: the fall of a curve that rises."""
     floor = known.condition.floor
     assert floor is not None, "the register has one for each ratio"
-    found = estimates.ratio(
-        known.base, known.variant, floor=floor, item_variance=known.item_variance, level=known.level
-    )
+    base, variant = (np.maximum(side, floor) for side in (known.base, known.variant))
+    found = estimates.ratio(base, variant, floor=floor, item_variance=known.item_variance, level=known.level)
     return _with_cut_off_ranges(known, found)
 
 
@@ -99,13 +100,15 @@ def _excess(known: Known) -> Estimate | None:
 
 
 def _interaction(known: Known) -> Estimate:
+    """As one difference of sums, so that what is rounding is measured by the values and not by their differences."""
     variant, against, less_variant, less_against = (known.values(side) for side in range(4))
-    return estimates.difference(less_variant - less_against, variant - against, level=known.level)
+    found = estimates.difference(against + less_variant, variant + less_against, level=known.level)
+    return _with_cut_off_ranges(known, found)
 
 
 def _exact(known: Known) -> Estimate:
     values = known.variant - known.base if len(known.sides) > 1 else known.variant
-    return estimates.worst(values, known.condition.region)
+    return _with_cut_off_ranges(known, estimates.worst(values, known.condition.region))
 
 
 COMPARE: dict[str, Callable[[Known], Estimate | None]] = {
@@ -121,10 +124,10 @@ COMPARE: dict[str, Callable[[Known], Estimate | None]] = {
 
 
 def _with_cut_off_ranges(known: Known, found: Estimate) -> Estimate:
-    """Horizons beyond the range that was looked at: of the variant over the base, or of one alone."""
-    pairs = [(0, 1), *([(1, -1)] if len(known.sides) > 1 else [])]
-    smaller = sum(known.cut(side, -sign) for side, sign in pairs)
-    larger = sum(known.cut(side, sign) for side, sign in pairs)
+    """Horizons beyond the range that was looked at: of the variant, and of what is subtracted or divided by."""
+    signs = (1, -1, -1, 1)[: len(known.sides)]
+    smaller = sum(known.cut(side, -sign) for side, sign in enumerate(signs))
+    larger = sum(known.cut(side, sign) for side, sign in enumerate(signs))
     return replace(found, censored=(smaller, larger), cut="range") if smaller or larger else found
 
 

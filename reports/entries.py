@@ -1,7 +1,7 @@
 """The register and the verdicts of a study as plain dictionaries, to be listed or written as JSON."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, is_dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import fields, is_dataclass
 from math import isfinite
 from numbers import Integral, Real
 from pathlib import Path
@@ -24,7 +24,7 @@ def registered(claims: Sequence[Claim] | None = None) -> list[Entry]:
     `changes` are the dotted paths that some condition changes, or draws its curve over.
     """
     found = read_register() if claims is None else claims
-    return [{**plain(claim), "studies": _studies(claim), "changes": sorted(set(_changes(claim)))} for claim in found]
+    return [{**plain(claim), "changes": sorted(claim.paths)} for claim in found]
 
 
 def judged(folder: Path) -> Entry:
@@ -50,7 +50,7 @@ def plain(value: Any) -> Any:
     if isinstance(value, Region):
         return value.text
     if is_dataclass(value) and not isinstance(value, type):
-        return {name: plain(getattr(value, name)) for name in value.__dataclass_fields__}
+        return {field.name: plain(getattr(value, field.name)) for field in fields(value)}
     if isinstance(value, Mapping):
         return {str(name): plain(part) for name, part in value.items()}
     if isinstance(value, Iterable) and not isinstance(value, str):
@@ -62,28 +62,6 @@ def plain(value: Any) -> Any:
     if isinstance(value, Real):
         return float(value) if isfinite(value) else None
     return str(value)
-
-
-def _changes(claim: Claim) -> Iterator[str]:
-    for condition in claim.conditions:
-        yield from _paths(asdict(condition))
-
-
-def _paths(value: Any) -> Iterator[str]:
-    """Dotted paths among the keys of mappings and the texts, at any depth."""
-    if isinstance(value, Mapping):
-        for name, part in value.items():
-            yield from [name] if str(name).startswith(MODEL) else _paths(part)
-            if name == "model" and isinstance(part, Mapping):
-                yield from (f"{MODEL}{field}" for field in part)
-    elif isinstance(value, str):
-        yield from [value] if value.startswith(MODEL) else []
-    elif isinstance(value, Sequence):
-        for part in value:
-            yield from _paths(part)
-
-
-MODEL = "model."
 
 
 def _verdict(verdict: Verdict) -> Entry:
@@ -102,9 +80,5 @@ def _elsewhere(claims: Sequence[Claim], here: set[str]) -> dict[str, list[str]]:
     found: dict[str, list[str]] = {}
     for claim in claims:
         if claim.id not in here:
-            found.setdefault(_studies(claim)[0], []).append(claim.id)
+            found.setdefault(claim.studies[0], []).append(claim.id)
     return found
-
-
-def _studies(claim: Any) -> list[str]:  # INTERIM: until the register has `studies`
-    return list(claim.studies) if hasattr(claim, "studies") else [test.study for test in claim.tests]

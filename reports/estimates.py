@@ -27,7 +27,8 @@ def difference(
     """Variant minus base, (n,) each, the same seeds in the same order; `item_variance` as in `paired_effect`.
 
     `unanimous`: how far below and above the common difference of all seeds the true one may lie, where neither seeds
-    nor draws of items have any spread and that is known all the same (reports.shares).
+    nor draws of items have any spread and that is known all the same
+    (statistics.unanimous_half_width).
     """
     effect = paired_effect(base, variant, item_variance=item_variance, level=level)
     values = np.asarray(variant, np.float64) - np.asarray(base, np.float64)

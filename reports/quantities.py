@@ -14,16 +14,14 @@ import numpy as np
 import pandas as pd
 
 from reports.metrics import LONG_RANGE
-from reports.register import Condition
+from reports.register import TARGETS, Condition
 from reports.rows import COUNTED, ITEMS, RunRow
+from reports.statistics import ROUNDING
 from reports.table import SPLITS, RunKey, Tables
 from reports.trends import SUMMARIES, horizon, slope
 
 MAIN = ""
 """Coordinate of a metric as a whole."""
-
-TARGETS = {"steps_to_target": "steps", "flops_to_target": "training_flops"}
-"""Metrics that a run has only where it got to its target, and what it had used up where it did not."""
 
 ByCoordinate = Mapping[str, float]
 
@@ -76,7 +74,7 @@ class Index:
         return self.rows[run].state if run in self.rows else "missing"
 
     def seeds(self, experiment: str, variant: str) -> list[int]:
-        """Seeds that are planned."""
+        """Seeds that are planned, in ascending order."""
         return self._seeds.get((experiment, variant), [])
 
     def points_of(self, name: str) -> list[str]:
@@ -87,7 +85,7 @@ class Index:
     @cached_property
     def _seeds(self) -> dict[tuple[str, str], list[int]]:
         found: dict[tuple[str, str], list[int]] = {}
-        for experiment, variant, seed in self.rows:
+        for experiment, variant, seed in sorted(self.rows):
             found.setdefault((experiment, variant), []).append(seed)
         return found
 
@@ -100,7 +98,8 @@ def measure(index: Index, condition: Condition, experiments: Sequence[str], vari
     found = Measured()
     for seed in index.seeds(experiment, variant):
         run = (experiment, variant, seed)
-        if condition.over:
+        is_mean = condition.summary == "beyond" and index.state(run) == "diverged"  # a value fixed at every place
+        if condition.over and not is_mean:
             _take(found, condition, seed, *_over_coordinate(index, condition, run))
         elif condition.metric in TARGETS:
             _take_target(found, index, condition, run)
@@ -119,8 +118,10 @@ def of_run(index: Index, condition: Condition, run: RunKey) -> float | None:
     less = 0.0 if condition.less is None else index.of(run, condition.split, condition.less).get(MAIN)
     if value is None or minus is None or less is None or not over:
         return None
-    value = (value - minus - less) / over
-    return value if condition.exceeds is None else float(value > condition.exceeds)
+    rest = value - minus - less
+    is_rounding = abs(rest) <= ROUNDING * max(abs(value), abs(minus), abs(less))
+    rest = 0.0 if is_rounding else rest / over
+    return rest if condition.exceeds is None else float(rest > condition.exceeds)
 
 
 def _at(index: Index, condition: Condition, run: RunKey, at: Sequence[str]) -> float | None:
@@ -171,27 +172,35 @@ def _take(
     items: Mapping[float, float],
     whole: int = 2,
 ) -> None:
-    """Add what the summary makes of a seed's curve, unless it has too few points."""
+    """Add what the summary makes of a seed's curve, unless it has too few points, or none (a logarithm of zero)."""
     if len(points) < max(whole, 2):
         return
     points = sorted(points)
     x, y = [x for x, _ in points], [y for _, y in points]
+    try:
+        value, beyond = _summary(condition, x, y, [items.get(place, 1.0) for place in x])
+    except ValueError:
+        return
     found.points += [Point(seed=seed, x=x, y=y) for x, y in points]
-    if condition.summary == "horizon":
-        assert condition.threshold is not None, "the register has one for each horizon"
-        far = horizon(x, y, condition.threshold)
-        found.values[seed] = far.x
-        if far.beyond:
-            found.censored[seed] = far.beyond
-    elif condition.summary == "beyond":
-        wanted = [(place, value) for place, value in points if place >= (condition.threshold or 0.0)]
-        if wanted:
-            weights = [items.get(place, 1.0) for place, _ in wanted]
-            found.values[seed] = float(np.average([value for _, value in wanted], weights=weights))
-    elif condition.summary == "slope":
-        found.values[seed] = slope(x, y, [items.get(place, 1.0) for place in x])
-    else:
-        found.values[seed] = SUMMARIES[condition.summary](x, y)
+    found.values[seed] = value
+    if beyond:
+        found.censored[seed] = beyond
+
+
+def _summary(condition: Condition, x: list[float], y: list[float], items: list[float]) -> tuple[float, int]:
+    """Of one curve; beside it whether the true one is larger (1) or smaller (-1). ValueError where it has none."""
+    if condition.threshold is not None:  # as horizon and beyond have
+        wanted = condition.threshold
+        return horizon(x, y, wanted) if condition.summary == "horizon" else (_beyond(x, y, items, wanted), 0)
+    return slope(x, y, items) if condition.summary == "slope" else SUMMARIES[condition.summary](x, y), 0
+
+
+def _beyond(x: list[float], y: list[float], items: list[float], threshold: float) -> float:
+    """Mean of y from x = threshold on, by the number of items. ValueError without a point there."""
+    far = [place for place, at in enumerate(x) if at >= threshold]
+    if not far:
+        raise ValueError(f"no point from {threshold:g} on")
+    return float(np.average([y[place] for place in far], weights=[items[place] for place in far]))
 
 
 def _take_target(found: Measured, index: Index, condition: Condition, run: RunKey) -> None:

@@ -48,7 +48,7 @@ from typing import Any, NoReturn
 import yaml
 
 from reports.regions import Region
-from reports.table import SPLITS
+from reports.table import SPLITS, flat
 from reports.trends import SUMMARIES
 from reports.verdicts import order
 
@@ -67,6 +67,9 @@ COMPARISONS = {
 }
 ORDER = "order"
 """A comparison that stands for several differences."""
+
+TARGETS = {"steps_to_target": "steps", "flops_to_target": "training_flops"}
+"""Metrics that a run has only where it got to its target, and what it had used up where it did not: for `times`."""
 
 MORE_SUMMARIES = ("horizon", "beyond")
 """What can be made of a curve beside trends.SUMMARIES: they need a `threshold`."""
@@ -123,6 +126,26 @@ class Condition:
         }
         return (self.variant, *others.get(self.compare, (self.against or {},)))
 
+    @property
+    def paths(self) -> set[str]:
+        """Dotted paths of the settings in which the sides differ (one alone: from the base), or of the curve's axis.
+
+        Where one architecture stands against another, the other settings of its model count as part of it.
+        """
+        sides = [dict(flat(changes)) for changes in self.sides]
+        sides += [{}] if len(sides) == 1 else []
+        every = {path for side in sides for path in side}
+        found = {path for path in every if any(side.get(path, BASE) != sides[0].get(path, BASE) for side in sides)}
+        if ARCHITECTURE in found:
+            found -= {path for path in found if path.startswith("model.") and path != ARCHITECTURE}
+        return found | ({self.over} if self.over_a_setting else set())
+
+
+BASE = object()
+"""Stands for the value of a setting that a side leaves as the base has it."""
+
+ARCHITECTURE = "model.architecture"
+
 
 @dataclass(frozen=True, kw_only=True)
 class Claim:
@@ -140,6 +163,11 @@ class Claim:
     held_equal: str
     counter_evidence: str
     note: str
+
+    @property
+    def paths(self) -> set[str]:
+        """Those of its conditions."""
+        return {path for condition in self.conditions for path in condition.paths}
 
 
 def read_register(path: Path = REGISTER) -> tuple[Claim, ...]:
@@ -239,6 +267,7 @@ def _condition(where: str, entry: Any, experiment: str) -> Condition:
     if found.get("floor", 1) <= 0:
         _refuse(where, "floor: must be above 0")
     _check_curve(where, found)
+    _check_quantity(where, found)
     reference = found.pop("reference", None)
     ratio = compare in ("ratio", "times")
     region = _region(f"{where}: region", found["region"], ratio=ratio, reference=reference)
@@ -257,6 +286,19 @@ def _check_curve(where: str, found: Mapping[str, Any]) -> None:
         _refuse(where, f"threshold: needed by {', '.join(MORE_SUMMARIES)}, and by nothing else")
 
 
+def _check_quantity(where: str, found: Mapping[str, Any]) -> None:
+    """Refuse fields that go with others and would be left aside here."""
+    over = found.get("over", "")
+    changed = [name for name in ("at", "minus_at", "over_at", "less", "exceeds") if name in found]
+    if over and "." not in over and changed:
+        _refuse(where, f"{changed[0]}: not with a curve over a coordinate")
+    if found["compare"] == "excess" and (over or set(changed) - {"at"}):
+        _refuse(where, "an oracle is one of the metric itself: without a curve, and with nothing subtracted")
+    is_time = found["metric"] in TARGETS
+    if is_time != (found["compare"] == "times") or (is_time and (over or changed)):
+        _refuse(where, f"times: for {' and '.join(TARGETS)}, as they stand, and for nothing else")
+
+
 def _coordinate(name: Any) -> str:
     """`main` is the metric as a whole."""
     return "" if name == "main" else str(name)
@@ -265,8 +307,10 @@ def _coordinate(name: Any) -> str:
 def _region(where: str, entry: Any, *, ratio: bool, reference: float | None) -> Region:
     found = _fields(where, entry, {}, dict.fromkeys((*ENDS, "exactly"), float))
     if "exactly" in found:
+        if len(found) > 1:
+            _refuse(where, "exactly: alone")
         value = float(found.pop("exactly"))
-        found |= {"at_least": value, "at_most": value}
+        found = {"at_least": value, "at_most": value}
     limits = {ENDS[name][0]: float(value) for name, value in found.items()}
     closed = {ENDS[name][1] for name in found}
     if len(limits) < len(found) or len(closed) > 1:

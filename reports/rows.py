@@ -60,7 +60,8 @@ class ExperimentPlan(TypedDict):
     units: NotRequired[dict[str, str]]  # what coordinates count in, where it is not tokens: {"distance": "words"}
     references: NotRequired[dict[str, dict[str, float]]]  # metric to {name: value}: floors, ceilings, oracles
     marks: NotRequired[dict[str, list[str]]]  # variant to properties that a reader must know: leaks_future
-    components: NotRequired[dict[str, str | dict[str, Any]]]  # path of a part to what is said of it (older: one text)
+    # path of a part to what is said of it: says, section, equation, off, next (older plans: one text)
+    components: NotRequired[dict[str, str | dict[str, Any]]]
 
 
 class PlannedRun(TypedDict):

@@ -6,9 +6,9 @@
     not run         no seed has a value
 
 Where every seed gives the same value there is no spread between seeds. The interval is then that of the test items,
-where they are known, and the exact one where they are all alike too (reports.shares). Where they are not known, all that can be said is in how many seeds k of n the value lies inside: the
-verdict is that of the common value only if the exact interval of that share lies above one half (six seeds at 95 %),
-and inconclusive below that.
+where they are known, and the exact one where they are all alike too (statistics.unanimous_half_width). Where they are
+not known, all that can be said is in how many seeds k of n the value lies inside: the verdict is that of the common
+value only if the exact interval of that share lies above one half (six seeds at 95 %), and inconclusive below that.
 
 Pure: nothing here knows of files, studies or metrics.
 """
@@ -183,7 +183,7 @@ def judge(
         return "not run", "no seed has a value"
     n = len(estimate.per_seed)
     if estimate.exact:
-        return _decided(region, estimate.value, estimate.value)
+        return _uncensored(estimate, region, *_decided(region, estimate.value, estimate.value))
     needed = max([least, *looks[:1]])
     if n < needed:
         return "inconclusive", f"{n} of {needed} seeds needed"

@@ -23,8 +23,8 @@ from reports.pages.findings import lead
 from reports.pages.grids import Link, cost_grid
 from reports.pages.overall import overall_grid
 from reports.pages.sections import Section, anchor, make_sections, measurements
-from reports.pages.verdicts import Article, by_chapter, make_articles
-from reports.rows import read_study, write_text
+from reports.pages.verdicts import Article, by_chapter, make_articles, told_by_claims
+from reports.rows import StudyRows, read_study, write_text
 from reports.statistics import LEVEL
 from reports.table import Tables, make_tables
 from reports.verdicts import false_verdicts
@@ -65,9 +65,10 @@ def render(
 ) -> str:
     """The page as HTML; `files` are those that lie beside it."""
     study, template = tables.study, environment().get_template("index.html")
-    leading = lead(experiments)
-    head = next((s for s in sections if leading and s.anchor == anchor(experiments.index(leading) + 1)), None)
     verdicts = [article.verdict for article in articles]
+    told = told_by_claims(verdicts)
+    leading = None if told else lead(experiments)
+    head = next((s for s in sections if leading and s.anchor == anchor(experiments.index(leading) + 1)), None)
     anchors = [anchor(place) for place, _ in enumerate(experiments, 1)]
     register = claims.read_register() if articles else ()
     parts = components(experiments, anchors, sections, articles, register)
@@ -75,7 +76,7 @@ def render(
     return template.render(
         study=study.plan["study"],
         description=study.plan.get("description", ""),
-        headline=head.findings.headline if head and head.findings else summary.instead(study, measurements(sections)),
+        headline=told or _headline(study, sections, head),
         lead=head,
         progress=summary.progress(study),
         warnings=[*summary.warnings(study), *summary.unreadable(tables.problems)],
@@ -101,6 +102,10 @@ def render(
     )
 
 
+def _headline(study: StudyRows, sections: Sequence[Section], head: Section | None) -> str:
+    return head.findings.headline if head and head.findings else summary.instead(study, measurements(sections))
+
+
 def _script() -> dict[str, Any]:
     """The one script of the page, with its digest, by which alone the page allows it."""
     script = (TEMPLATES / "page.js").read_text(encoding="utf-8")
@@ -118,7 +123,7 @@ def _contents(sections: Sequence[Section], **parts: Any) -> list[Link]:
         "unfinished": "What did not complete",
     }
     has = {name: Link(text=text, target=f"#{name}") for name, text in named.items() if parts[name]}
-    experiments = [Link(text=section.name, target=f"#{section.anchor}") for section in sections]
+    experiments = [Link(text=section.name, target=f"#{section.anchor}") for section in sections if not section.is_point]
     before = [link for name, link in has.items() if name == "verdicts"]
     after = [link for name, link in has.items() if name != "verdicts"]
     return [*before, *experiments, *after, Link(text="How to repeat it", target="#origin")]

@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import pandas as pd
 
@@ -48,6 +48,8 @@ class Section:
     configurations: Sequence[tuple[str, Configuration]] = ()
     """With the anchor of each."""
     signature: str = ""
+    is_point: bool = False
+    """One point of a grid that has a section of its own; it stands closed."""
 
     @property
     def hero(self) -> Picture | None:
@@ -58,10 +60,12 @@ class Section:
 def make_sections(experiments: Sequence[Experiment], gallery: Gallery) -> Iterator[Section]:
     """A section for each experiment; before the first point of a grid one for the grid, as soon as it is a curve."""
     grids = {min(experiments.index(point) for point in family.points): family for family in families(experiments)}
+    shown: set[str] = set()
     for place, experiment in enumerate(experiments):
         if place in grids and (section := _family_section(grids[place], place + 1, gallery)).pictures:
+            shown |= {point.name for point in grids[place].points}
             yield section
-        yield make_section(experiment, place + 1, gallery)
+        yield replace(make_section(experiment, place + 1, gallery), is_point=experiment.name in shown)
 
 
 def anchor(place: int) -> str:

@@ -1,8 +1,8 @@
 """The claims that a study puts to the test, as the page shows them, with what belongs to each."""
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields
-from typing import Any
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
 
 from reports.experiment import Experiment
 from reports.figures.claims import claim_pictures
@@ -10,8 +10,8 @@ from reports.figures.gallery import Gallery, Picture, slug
 from reports.figures.theme import Style
 from reports.register import Claim
 from reports.rows import StudyRows
-from reports.table import flat
 from reports.verdicts import Verdict
+from reports.wording import SYMBOLS
 
 FEW = 6
 """Claims up to which all articles stand open; of more, the first of each outcome."""
@@ -64,6 +64,15 @@ def looks_by_experiment(experiments: Sequence[Experiment]) -> dict[str, Mapping[
     return {**families, **{experiment.name: experiment.styles for experiment in experiments}}
 
 
+def told_by_claims(verdicts: Sequence[Verdict]) -> str:
+    """What a study that tests many claims comes to, as a sentence; empty for a study that tests few."""
+    if len(verdicts) <= FEW:
+        return ""
+    counted = Counter[str](verdict.outcome for verdict in verdicts)
+    ends = [f"{counted[outcome]} {outcome}" for outcome in SYMBOLS if counted[outcome] and outcome != "supported"]
+    return ", ".join([f"{counted['supported']} of {len(verdicts)} claims supported", *ends]) + "."
+
+
 def _opened(verdicts: Sequence[Verdict]) -> Collection[int]:
     """Places of the articles that stand open, from 1."""
     if len(verdicts) <= FEW:
@@ -76,19 +85,20 @@ def _opened(verdicts: Sequence[Verdict]) -> Collection[int]:
 
 def steps_by_claim(study: StudyRows, verdicts: Sequence[Verdict]) -> dict[str, str]:
     """Training steps of the runs that each verdict rests on: `500`, `300 or 1500`; empty before any was started."""
-    steps: dict[str, set[int]] = {}
+    steps: dict[tuple[str, str], set[int]] = {}
     for row in study.runs:
         found = row.run["config"].get("train", {}).get("steps") if row.run else None
         if isinstance(found, int):
             plan = study.plan["experiments"][row.experiment]
             for name in {row.experiment, plan.get("family", row.experiment)}:
-                steps.setdefault(name, set()).add(found)
+                steps.setdefault((name, row.variant), set()).add(found)
     return {verdict.id: _either(verdict, steps) for verdict in verdicts}
 
 
-def _either(verdict: Verdict, steps: Mapping[str, set[int]]) -> str:
-    places = {side.experiment for judged in verdict.conditions for side in judged.sides} or {verdict.experiment}
-    found = sorted(set().union(*(steps.get(place, set()) for place in places)))
+def _either(verdict: Verdict, steps: Mapping[tuple[str, str], set[int]]) -> str:
+    measured = {(side.experiment, side.variant) for judged in verdict.conditions for side in judged.sides}
+    sides = measured or {place for place in steps if place[0] == verdict.experiment}
+    found = sorted(set().union(*(steps.get(side, set()) for side in sides)))
     return " or ".join(map(str, found))
 
 
@@ -109,20 +119,6 @@ def changed_by(claims: Sequence[Claim]) -> dict[str, set[str]]:
     """For each dotted path, the ids of the claims of which a condition changes it, or draws its curve over it."""
     found: dict[str, set[str]] = {}
     for claim in claims:
-        for path in _paths(claim):
+        for path in claim.paths:
             found.setdefault(path, set()).add(claim.id)
     return found
-
-
-def _paths(claim: Claim) -> Iterator[str]:
-    """Whatever the comparison: every field of a condition that holds changes, one or a list of them."""
-    for condition in claim.conditions:
-        values = [getattr(condition, field.name) for field in fields(condition)]
-        for value in values:
-            for changes in value if isinstance(value, tuple | list) else (value,):
-                yield from _changed(changes)
-
-
-def _changed(changes: Any) -> Iterator[str]:
-    if isinstance(changes, Mapping):
-        yield from (path for path, _ in flat(changes))

@@ -18,6 +18,7 @@ import yaml
 from ablations.cli import main
 from ablations.components import COMPONENTS, choices
 from datamodules import TASKS
+from reports.register import read_register
 from reports.rows import read_study
 from tests.ablations.trained import MODEL as TRANSLATOR
 from tests.ablations.trained import trained
@@ -39,8 +40,91 @@ def test_help_names_every_command() -> None:
     ran = subprocess.run(
         [sys.executable, "-m", "ablations", "--help"], capture_output=True, text=True, check=True, cwd=ROOT
     )
-    for command in ("list", "plan", "run", "train", "status", "clean", "report", "translate", "attention"):
+    for command in ("list", "plan", "run", "train", "status", "clean", "report", "claims", "explain"):
         assert f"\n    {command} " in ran.stdout
+    for command in ("translate", "attention"):
+        assert f"\n    {command} " in ran.stdout
+
+
+@pytest.fixture
+def judged(tmp_path: Path) -> list[str]:
+    """Options that lead to a study that was planned and never run, of the name of one with claims."""
+    from ablations.load import load_study
+    from ablations.plan import write_plan
+
+    study = load_study("quick", [], 2)
+    write_plan(study, study.runs(), tmp_path / "runs/quick")
+    return ["--output", str(tmp_path / "runs")]
+
+
+@pytest.mark.parametrize(
+    "command", ["--help", "list studies", "list claims", "claims quick", "status quick", "report quick"]
+)
+def test_commands_that_train_nothing_import_no_torch(command: str, judged: list[str]) -> None:
+    words = command.split()
+    arguments = words + (judged if words[0] in ("claims", "status", "report") else [])
+    code = (
+        "import sys\nfrom ablations.cli import main\n"
+        f"try:\n    status = main({arguments!r})\nexcept SystemExit as end:\n    status = end.code\n"
+        "print(status, sorted({'torch', 'lightning', 'torchmetrics'} & set(sys.modules)))"
+    )
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=ROOT)
+    assert ran.stdout.splitlines()[-1] == "0 []"
+
+
+@pytest.mark.parametrize(
+    "command", ["list claims", "list studies", "list components", "list tasks --json", "explain norm", "claims quick"]
+)
+def test_a_reader_who_has_gone_is_no_error(command: str, judged: list[str]) -> None:
+    words = command.split()
+    arguments = words + (judged if words[0] == "claims" else [])
+    reading, writing = os.pipe()
+    os.close(reading)
+    with os.fdopen(writing, "wb") as gone:
+        ran = subprocess.run(
+            [sys.executable, "-m", "ablations", *arguments], cwd=ROOT, stdout=gone, stderr=subprocess.PIPE, check=False
+        )
+    assert (ran.returncode, ran.stderr) == (0, b"")
+
+
+def test_list_claims_has_all_of_the_register(capsys: pytest.CaptureFixture[str]) -> None:
+    register = read_register()
+    assert main(["list", "claims", "--json"]) == 0
+    entries = json.loads(capsys.readouterr().out)
+    assert [entry["id"] for entry in entries] == [claim.id for claim in register]
+    assert [entry["conditions"][0]["region"] for entry in entries] == [c.conditions[0].region.text for c in register]
+    assert main(["list", "claims"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    for claim in register:
+        (line,) = (line for line in lines if line.startswith(f"  {claim.id} "))
+        assert line.split(maxsplit=2)[1:] == [claim.kind, claim.statement]
+    assert lines[-1] == f"{len(register)} claims"
+
+
+def test_claims_lists_those_of_the_study_run_or_not(judged: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    ours = [claim.id for claim in read_register() if "quick" in claim.studies]
+    assert ours
+    assert main(["claims", "quick", *judged, "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert [(verdict["id"], verdict["outcome"]) for verdict in found] == [(name, "not run") for name in ours]
+    assert all(verdict["reason"] and verdict["conditions"] for verdict in found)
+    assert main(["claims", "quick", *judged]) == 0
+    shown = capsys.readouterr().out
+    assert all(f" {name} " in shown for name in ours)
+    assert f"{len(ours)} claims of the lecture put to the test by quick: {len(ours)} not run" in shown
+    assert "ablations run lecture-real: " in shown
+
+
+def test_explain_gives_text_or_json(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["explain", "decoder-mask", "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["name"] == "decoder_mask"
+    assert len(found["example"]["tables"]) == 4
+    assert "mask-softmax" in {claim["id"] for claim in found["claims"]}
+    assert main(["explain", "decoder-mask"]) == 0
+    shown = capsys.readouterr().out
+    assert shown.startswith("decoder_mask: Position, nonlinearity, masking (21:23)\n")
+    assert shown.endswith("Try next: ablations run masking\n")
 
 
 def test_list_components_names_every_component_and_value(capsys: pytest.CaptureFixture[str]) -> None:
@@ -314,6 +398,9 @@ def test_bad_input_gives_one_line_status_2_and_leaves_nothing(
         (["run"], "the following arguments are required: STUDY"),
         (["run", "quick", "--seeds", "0"], "'0': give a whole number of at least 1"),
         (["walk"], "invalid choice: 'walk'"),
+        (["explain"], "the following arguments are required: COMPONENT"),
+        (["claims"], "the following arguments are required: STUDY"),
+        (["list", "claim"], "invalid choice: 'claim'"),
         (["list", "components", "--jsn"], "unrecognized arguments"),
         (["clean", "quick", "--remove", "weights,weight"], "'weight': choose from weights, checkpoints, foreign,"),
         (["plan", "quick", "--per-device", "0"], "'0': give a whole number of at least 1"),
@@ -342,6 +429,10 @@ def test_a_wrong_command_line_gives_one_line_and_status_2(
         (["report", "nothing"], "run it first: ablations run nothing"),
         (["report", "nothing", "other"], "run it first: ablations run nothing"),
         (["report", "nothing", "other", "--watch"], "--watch: follows one study; leave out OTHER, or --watch"),
+        (["claims", "nothing"], "study 'nothing': nothing in runs/nothing; run it first: ablations run nothing"),
+        (["claims", "nothing", "--json"], "run it first: ablations run nothing"),
+        (["explain", "atention"], "component 'atention': did you mean attention, cross_attention?"),
+        (["explain", "xyz", "--json"], "component 'xyz': one of architecture, n_layers, "),
         (["clean", "nothing", "--remove", "all"], "run it first: ablations run nothing"),
         (["plan", "order", "--devices", "cpu:0"], "--devices cpu:0: cpu:N wants a number of at least 1"),
         (["status", "no.yaml"], "no such file"),

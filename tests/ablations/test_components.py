@@ -1,18 +1,26 @@
 """The catalogue agrees with ModelConfig, and every switch in it is alive in a built model."""
 
+import json
+import re
 from dataclasses import fields
+from pathlib import Path
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 import pytest
 import torch
+import yaml
 from torch import Tensor
 
 from ablations import components as catalogue
-from ablations.components import COMPONENTS, OPEN_SETS, PROPERTIES, SIZES, Component
+from ablations.cli import main
+from ablations.components import COMPONENTS, OPEN_SETS, PROPERTIES, SECTIONS, SIZES, Component
+from ablations.listing import SHIPPED
+from ablations.load import load_study
 from models.build import build_model
 from models.config import RECURRENT, ConfigError, ModelConfig, TaskShape
 from models.size import parameter_count
 
+ROOT = Path(__file__).parents[2]
 NAMES = [component.name for component in COMPONENTS]
 CLOSED = [component for component in COMPONENTS if component.values]
 NUMBERS = [component for component in COMPONENTS if not component.values and component.name not in OPEN_SETS]
@@ -41,6 +49,73 @@ def test_the_default_stands_first_and_every_value_is_explained(component: Compon
     for value in values:
         assert catalogue.meaning(component, value)
         assert set(catalogue.properties(component, value)) <= set(PROPERTIES)
+
+
+@pytest.mark.parametrize("component", COMPONENTS, ids=lambda component: component.name)
+def test_the_lectures_parts_have_section_and_equation_and_others_say_that_they_are_not_in_it(
+    component: Component,
+) -> None:
+    assert component.equation
+    assert (component.section in SECTIONS) is not component.lecture.startswith("Not in the lecture: ")
+    assert component.section in ("", *SECTIONS)
+
+
+def test_every_section_of_the_lecture_has_a_part() -> None:
+    assert {component.section for component in COMPONENTS} == {"", *SECTIONS}
+
+
+TRIED = [(component, *component.next.split()[1:]) for component in COMPONENTS]
+
+
+@pytest.mark.parametrize("tried", [t for t in TRIED if t[1] == "run"], ids=lambda tried: tried[0].name)
+def test_what_to_try_next_is_a_shipped_study_that_changes_the_part(tried: tuple[Component, str, str]) -> None:
+    component, _, name, *options = tried
+    assert len(values_in(name, component.name, options[1:])) > 1
+
+
+def values_in(study: str, field: str, overrides: list[str]) -> set[Any]:
+    """What the models of a study have in a field, and its default where all of them are told otherwise."""
+    try:
+        found = load_study(study, overrides)
+    except ConfigError as error:  # the study is of a corpus
+        assert "ABLATIONS_DATA" in str(error)
+        text = (SHIPPED / f"{study}.yaml").read_text(encoding="utf-8")
+        return set(re.findall(rf"model\.{field}: ([\w.]+)", text))
+    every = {getattr(settings.model, field) for spec in found.experiments for settings in spec.variants.values()}
+    return every | {getattr(ModelConfig(), field)} if overrides else every
+
+
+@pytest.mark.parametrize("tried", [t for t in TRIED if t[1] != "run"], ids=lambda tried: tried[0].name)
+def test_or_a_run_with_another_value(
+    tried: tuple[Component, str, str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    component, verb, *flags = tried
+    small = ["--train.steps", "1", "--task.test_size", "7", "--task.validation_size", "5", "--output", str(tmp_path)]
+    assert verb == "train"
+    assert main(["train", *flags, *small]) == 0
+    folder = Path(json.loads(capsys.readouterr().out)["folder"])
+    model = json.loads((folder / "run.json").read_text(encoding="utf-8"))["config"]["model"]
+    assert model[component.name] == yaml.safe_load(flags[-1])
+    assert model[component.name] != catalogue.default(component)
+
+
+@pytest.mark.parametrize("component", COMPONENTS, ids=lambda component: component.name)
+def test_sources_are_there(component: Component) -> None:
+    for path in component.where.split(", "):
+        assert (ROOT / path).is_file()
+
+
+def test_what_a_report_is_told_of_a_part() -> None:
+    (mask,) = (component for component in COMPONENTS if component.name == "decoder_mask")
+    told = catalogue.facts(mask, ["none", "after-softmax", "none", "unheard-of"])
+    assert told == {
+        "says": mask.lecture,
+        "section": mask.section,
+        "equation": mask.equation,
+        "next": mask.next,
+        "off": f"none: every position sees every other; after-softmax: {mask.values['after-softmax']}",
+    }
+    assert catalogue.facts(mask, [])["off"] == ""
 
 
 @pytest.mark.parametrize("component", NUMBERS, ids=lambda component: component.name)

@@ -132,7 +132,7 @@ def test_variants_lead_to_their_settings_and_to_a_run(report: Path) -> None:
 def test_claims_are_judged_on_the_page(report: Path) -> None:
     page, found = Page(report / "index.html"), verdicts(make_tables(read_study(report.parent)))
     tally = outcomes([verdict.outcome for verdict in found])
-    claims = page.text[page.text.index(f"Claims {tally}. ") : page.text.index("Task german")]
+    claims = page.text[page.text.index(f"Claims {tally}. ") : page.text.index("Task german (translation)")]
     assert found
     for verdict in found:
         assert verdict.statement in claims
@@ -141,6 +141,16 @@ def test_claims_are_judged_on_the_page(report: Path) -> None:
             assert f"Held equal: {judged.held_equal}." in claims
     assert claims.count("wanted: ") == sum(len(verdict.conditions) for verdict in found)
     assert "false ones are to be expected by chance alone" in claims
+
+
+def test_a_study_of_many_claims_is_told_by_them(quick: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = tmp_path / "quick"
+    shutil.copytree(quick, folder)
+    assert 'id="effects"' in build(folder).read_text("utf-8")
+    monkeypatch.setattr("reports.pages.verdicts.FEW", 3)
+    page = build(folder).read_text("utf-8")
+    assert '<p class="headline">4 of 4 claims supported.</p>' in page
+    assert 'id="effects"' not in page
 
 
 def test_identifiers_are_unique_and_links_within_the_page_lead_somewhere(report: Path) -> None:
@@ -287,6 +297,10 @@ def test_a_grid_has_a_section_before_its_points_once_it_is_a_curve(make: Maker) 
     assert sections_of(page) == [names[0], "far", *names[1:]]
     assert "far Task german (translation) · 3 values of task.distance: 2, 16, 64 Accuracy by task.distance" in page.text
     assert ("a", {"href": "#grid-2"}) in page.tags
+    closed = [text[: text.index("</summary>")] for text in page.source.split('<details class="point"><summary>')[1:]]
+    assert closed == names[1:4]
+    contents = page.source[page.source.index("<nav") : page.source.index("</nav>")]
+    assert [name for name in names if f">{name}</a>" in contents] == ["near", "alone"]
     assert (folder / "report" / "figures" / "02-far-accuracy-by-task-distance.png").is_file()
 
 
