@@ -91,20 +91,26 @@ class Index:
 
 
 def measure(index: Index, condition: Condition, experiments: Sequence[str], variant: str) -> Measured:
-    """The quantity of a variant in every seed that has it; over a setting, `experiments` are the points of the grid."""
+    """The quantity of a variant in every seed that has it; over a setting, `experiments` are the points of the grid.
+
+    A run that lacks a place where another seed has one has no curve: a line through the rest would be bent. Nor has one
+    that diverged, whose values were fixed at one level everywhere; its mean it has.
+    """
     if condition.over_a_setting:
         return _over_settings(index, condition, experiments, variant)
     (experiment,) = experiments
+    runs = [(experiment, variant, seed) for seed in index.seeds(experiment, variant)]
+    places = _places(index, condition, runs) if condition.over else {}
     found = Measured()
-    for seed in index.seeds(experiment, variant):
-        run = (experiment, variant, seed)
+    for run in runs:
         is_mean = condition.summary == "beyond" and index.state(run) == "diverged"  # a value fixed at every place
         if condition.over and not is_mean:
-            _take(found, condition, seed, *_over_coordinate(index, condition, run))
+            points = list(_along(condition.over, index.of(run, condition.split, condition.metric)))
+            _take(found, condition, run[2], points, places, whole=len(places))
         elif condition.metric in TARGETS:
             _take_target(found, index, condition, run)
         elif (value := of_run(index, condition, run)) is not None:
-            found.values[seed] = value
+            found.values[run[2]] = value
     return found
 
 
@@ -148,13 +154,14 @@ def _over_settings(index: Index, condition: Condition, experiments: Sequence[str
     return found
 
 
-def _over_coordinate(
-    index: Index, condition: Condition, run: RunKey
-) -> tuple[list[tuple[float, float]], dict[float, float]]:
-    """Points of one run's metric along a coordinate, and the number of items at each."""
-    found = index.of(run, condition.split, condition.metric)
-    items = dict(_along(condition.over, index.of(run, condition.split, ITEMS)))
-    return list(_along(condition.over, found)), items
+def _places(index: Index, condition: Condition, runs: Sequence[RunKey]) -> dict[float, float]:
+    """Where some run has the metric along a coordinate, with the number of items there."""
+    found: dict[float, float] = {}
+    for run in runs:
+        items = dict(_along(condition.over, index.of(run, condition.split, ITEMS)))
+        places = (place for place, _ in _along(condition.over, index.of(run, condition.split, condition.metric)))
+        found |= {place: items.get(place, 1.0) for place in places}
+    return dict(sorted(found.items()))
 
 
 def _along(name: str, found: ByCoordinate) -> Iterator[tuple[float, float]]:

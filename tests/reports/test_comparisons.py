@@ -20,7 +20,7 @@ Seeds = Any
 
 def known(compare: str, region: Region, *sides: Seeds, cut: Any = (), **fields: Any) -> Known:
     """What is known of sides, one value a seed; `cut` holds the seeds that were cut off, side by side."""
-    ours = {name: fields.pop(name) for name in ("floor", "oracle", "against") if name in fields}
+    ours: dict[str, Any] = {name: fields.pop(name) for name in ("floor", "oracle", "against") if name in fields}
     common: dict[str, Any] = {"text": "x", "metric": "accuracy", "split": "test", "experiment": "one"}
     common |= {"variant": {"model.norm": "none"}}
     if compare == "exact" and len(sides) > 1:

@@ -84,3 +84,15 @@ def test_a_slope_is_taken_over() -> None:
 def test_the_worst_value_is_the_one_furthest_out(region: Region, value: float) -> None:
     found = estimates.worst(np.array([1e-9, 3e-6, 2e-7]), region)
     assert (found.value, found.exact, found.low) == (value, True, None)
+
+
+def test_an_exact_interval_is_taken_only_where_neither_seeds_nor_items_have_spread() -> None:
+    found = estimates.difference([0.0] * 3, [1.0] * 3, unanimous=(0.02, 0.01))
+    assert (found.low, found.high, found.scope) == (0.98, 1.01, "seeds and items")
+    assert estimates.mean_level([1.0] * 3, unanimous=(0.02, 0.0)).low == 0.98
+    assert estimates.excess([1.0] * 3, 0.25, unanimous=(0.02, 0.0)).low == 0.73
+    varied = estimates.difference([0.0, 0.1, 0.0], [1.0] * 3, unanimous=(0.02, 0.01))
+    assert varied.low == estimates.difference([0.0, 0.1, 0.0], [1.0] * 3).low
+    drawn = estimates.difference([0.0] * 3, [1.0] * 3, item_variance=0.01, unanimous=(0.02, 0.01))
+    assert drawn.low == pytest.approx(1 - 0.4302653)
+    assert estimates.difference([0.0], [1.0], unanimous=(0.02, 0.01)).low is None, "one seed"

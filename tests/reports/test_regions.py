@@ -60,7 +60,7 @@ def test_a_region_in_words(region: Region, text: str) -> None:
     ("ends", "message"),
     [
         ({"low": 0.2, "high": 0.1}, "nothing"),
-        ({"low": 0.1, "high": 0.1}, "nothing"),
+        ({"low": 0.1, "high": 0.1, "closed": False}, "nothing"),
         ({}, "everything"),
         ({"low": nan}, "numbers"),
         ({"low": 0.1, "reference": inf}, "finite"),

@@ -14,6 +14,7 @@ from reports.statistics import (
     summarise,
     t_interval,
     t_tests,
+    unanimous_half_width,
     welch_interval,
 )
 
@@ -224,3 +225,18 @@ def test_t_interval_has_its_level() -> None:
     assert narrow is not None
     assert wide is not None
     assert wide[0] < narrow[0] < np.mean(BASE) < narrow[1] < wide[1]
+
+
+@pytest.mark.parametrize(("items", "error"), [(1, 0.025), (5, 0.05), (400, 0.025), (20_000, 0.0125)])
+def test_the_width_of_a_share_that_is_all_or_nothing_is_that_of_clopper_and_pearson(items: int, error: float) -> None:
+    exact = stats.binomtest(items, items).proportion_ci(1 - 2 * error, method="exact")
+    assert unanimous_half_width(items, error) == pytest.approx(1 - exact.low, rel=1e-9)
+    none = stats.binomtest(0, items).proportion_ci(1 - 2 * error, method="exact")
+    assert unanimous_half_width(items, error) == pytest.approx(none.high, rel=1e-9)
+    assert (1 - unanimous_half_width(items, error)) ** items == pytest.approx(error), "the chance at its end"
+
+
+@pytest.mark.parametrize(("items", "error"), [(0, 0.05), (5, 0.0), (5, 1.0)])
+def test_no_items_and_no_chance_have_no_width(items: int, error: float) -> None:
+    with pytest.raises(ValueError, match="at least one item"):
+        unanimous_half_width(items, error)

@@ -275,3 +275,37 @@ def test_false_verdicts_to_expect_are_counted_over_intervals() -> None:
     assert false_verdicts(several).startswith(
         "2 verdicts rest on 3 intervals of 95\N{NO-BREAK SPACE}%: at most about 0.15"
     )
+
+
+@pytest.mark.parametrize(
+    ("censored", "region", "outcome", "reason"),
+    [
+        (
+            (1, 0),
+            Region(low=4),
+            "inconclusive",
+            "it may be smaller, since a horizon lies outside the range, in 1 of 3 seeds",
+        ),
+        ((0, 2), Region(low=4), "supported", ""),
+        ((0, 2), Region(low=4, high=99), "inconclusive", "it may be larger, for the same reason, in 2 of 3 seeds"),
+        ((0, 1), Region(low=20), "inconclusive", "it may be larger, for the same reason, in 1 of 3 seeds"),
+        ((1, 0), Region(low=20), "not supported", SMALLER),
+        ((0, 1), Region(high=4), "not supported", OPPOSITE),
+        (
+            (1, 0),
+            Region(high=4),
+            "inconclusive",
+            "it may be smaller, since a horizon lies outside the range, in 1 of 3 seeds",
+        ),
+    ],
+)
+def test_a_range_that_was_cut_off_turns_what_values_beyond_it_could_turn(
+    censored: tuple[int, int], region: Region, outcome: Outcome, reason: str
+) -> None:
+    found = estimate(7.0, 9.0, censored=censored, cut="range")
+    assert judge(found, region, least=3) == (outcome, reason)
+    shared = estimate(None, None, n=6, value=8.0, censored=censored, cut="range")
+    assert judge(shared, region, least=3)[0] == outcome, "where all seeds are equal too"
+    exact = estimate(None, None, value=8.0, exact=True, censored=censored, cut="range")
+    assert judge(exact, region, least=3)[0] == outcome, "and where it is exact"
+    assert condition(found, region).n == f"3 of 3 seeds, {sum(censored)} censored"
