@@ -356,7 +356,7 @@ def facts(component: Component, values: Iterable[Any]) -> dict[str, str]:
     says, section, equation, next as in the catalogue; off: each value and what it does, where that is known.
     """
     known = choices(component)
-    told = [f"{value}: {meaning(component, value)}" for value in dict.fromkeys(values) if value in known]
+    told = [f"{value}: {meaning(component, value).rstrip('.')}" for value in dict.fromkeys(values) if value in known]
     return {
         "says": component.lecture,
         "section": component.section,

@@ -68,7 +68,7 @@ TRIED = [(component, *component.next.split()[1:]) for component in COMPONENTS]
 
 
 @pytest.mark.parametrize("tried", [t for t in TRIED if t[1] == "run"], ids=lambda tried: tried[0].name)
-def test_what_to_try_next_is_a_shipped_study_that_changes_the_part(tried: tuple[Component, str, str]) -> None:
+def test_what_to_try_next_is_a_shipped_study_that_changes_the_part(tried: tuple[Any, ...]) -> None:
     component, _, name, *options = tried
     assert len(values_in(name, component.name, options[1:])) > 1
 
@@ -88,7 +88,7 @@ def values_in(study: str, field: str, overrides: list[str]) -> set[Any]:
 
 @pytest.mark.parametrize("tried", [t for t in TRIED if t[1] != "run"], ids=lambda tried: tried[0].name)
 def test_or_a_run_with_another_value(
-    tried: tuple[Component, str, str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    tried: tuple[Any, ...], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     component, verb, *flags = tried
     small = ["--train.steps", "1", "--task.test_size", "7", "--task.validation_size", "5", "--output", str(tmp_path)]

@@ -72,7 +72,7 @@ def test_of_a_part_the_plan_says_what_the_lecture_says_and_what_the_values_do(
     assert position["equation"].startswith("x_i + p_i")
     assert position["next"] == "ablations run positions"
     first, second = position["off"].split("; ")
-    assert first == "none: No position signal."
+    assert first == "none: No position signal"
     assert second.startswith("rotary: Queries and keys turned"), "each value once, the base's not at all"
     assert heads["off"] == "", "of a number nothing is known"
     assert scale["off"] == "none: scores as they are"
