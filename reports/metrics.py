@@ -36,7 +36,9 @@ METRICS = {
     "attention_mass": MetricFacts(name="Attention on the answer", unit="share", better=1, decimals=3, share=True),
     "attention_self_mass": MetricFacts(name="Attention on itself", unit="share", better=0, decimals=3, share=True),
     "attention_entropy": MetricFacts(name="Attention entropy", unit="nats", better=0, decimals=3, share=False),
-    "log_reach": MetricFacts(name="Gradient at a distance", unit="log10 of its norm", better=0, decimals=2, share=False),
+    "log_reach": MetricFacts(
+        name="Gradient at a distance", unit="log10 of its norm", better=0, decimals=2, share=False
+    ),
     "gradient_norm": MetricFacts(name="Gradient norm", unit="", better=0, decimals=None, share=False),
     "gradient_decades": MetricFacts(
         name="Gradient, first over last layer", unit="decades", better=0, decimals=2, share=False
@@ -48,7 +50,9 @@ METRICS = {
     "token_similarity": MetricFacts(name="Cosine between tokens", unit="", better=0, decimals=3, share=False),
     "honest_loss": MetricFacts(name="Loss, prefix alone", unit="nats per token", better=-1, decimals=3, share=False),
     "steps_to_target": MetricFacts(name="Steps to the target", unit="steps", better=-1, decimals=0, share=False),
-    "flops_to_target": MetricFacts(name="Operations to the target", unit="FLOPs", better=-1, decimals=None, share=False),
+    "flops_to_target": MetricFacts(
+        name="Operations to the target", unit="FLOPs", better=-1, decimals=None, share=False
+    ),
     "operations_per_token": MetricFacts(
         name="Operations for each further token", unit="operations", better=-1, decimals=1, share=False
     ),
