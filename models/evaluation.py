@@ -110,7 +110,7 @@ class Evaluation:
         }
 
     def items(self) -> dict[str, int]:
-        """What the main set's numbers rest on, by coordinate: sentences, else pairs, else answers; answers elsewhere."""
+        """What the main set's numbers rest on, by coordinate: sentences, else pairs, else answers."""
         contrasts, counts = self.contrasts.get(MAIN, []), self.distances.count
         answers = len(contrasts) or int(self._mean("accuracy").count)
         return (

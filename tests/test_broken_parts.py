@@ -1,4 +1,4 @@
-"""A part that does not do what it says turns its claim: through the studies, the training and the verdicts that ship."""
+"""A part that does not do what it says turns its claim: by the studies, training and verdicts that ship."""
 
 from collections.abc import Callable
 from pathlib import Path
