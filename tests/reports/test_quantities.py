@@ -132,6 +132,14 @@ def test_a_curve_over_a_coordinate(summary: str, expected: float, make: Maker) -
     assert found.censored == {}
 
 
+def test_a_run_that_lacks_a_place_of_another_has_no_curve(make: Maker) -> None:
+    short = {place: y for place, y in X.items() if place != 8}
+    found = of_one(make, [along("distance", X), along("distance", short)], over="distance", summary="fall")
+    assert list(found.values) == [0]
+    alike = of_one(make, [along("distance", short)] * 2, over="distance", summary="fall")
+    assert alike.values == pytest.approx({0: 0.6, 1: 0.6}), "no run of the variant has it"
+
+
 def test_slopes_over_a_coordinate_are_weighted_by_items(make: Maker) -> None:
     rows = along("distance", X) + along("distance", {1: 100, 2: 50, 4: 10, 8: 1}, "items")
     expected = np.polyfit(list(X), list(X.values()), 1, w=np.sqrt([100, 50, 10, 1]))[0]
