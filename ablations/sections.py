@@ -6,6 +6,7 @@ jsonargparse does the typing; this file turns what it says into a line that name
 import difflib
 import re
 from dataclasses import MISSING, fields
+from functools import cache
 from types import UnionType
 from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
@@ -58,10 +59,8 @@ def parse_section(cls: type[Config], values: Any, where: str) -> Config:
     if not isinstance(values, dict):
         raise ConfigError(f"{where}={values!r}: expected a mapping of fields to values")
     _refuse_unknown(cls, values, where)
-    parser = ArgumentParser(exit_on_error=False)
-    parser.add_class_arguments(cls, None)
     try:
-        parsed = parser.parse_object(values)
+        parsed = _parser(cls).parse_object(values)  # type: ignore[arg-type]  # mypy: a dataclass is not hashable
     except ArgumentError as error:
         raise ConfigError(_explain(cls, values, where, str(error))) from error
     for name, value in values.items():  # jsonargparse reads "24" as 24, and takes null for anything
@@ -72,6 +71,14 @@ def parse_section(cls: type[Config], values: Any, where: str) -> Config:
         return cls(**{name: parsed[name] for name in (field.name for field in fields(cls))})  # type: ignore[arg-type]
     except ValueError as error:
         raise ConfigError(f"{where}.{error}") from error
+
+
+@cache
+def _parser(cls: type) -> ArgumentParser:
+    """Made once a class: a study has a thousand sections, and making a parser takes as long as all else."""
+    parser = ArgumentParser(exit_on_error=False)
+    parser.add_class_arguments(cls, None)
+    return parser
 
 
 def _refuse_unknown(cls: type, values: dict[Any, Any], where: str) -> None:
