@@ -81,7 +81,7 @@ class Calibration:
         key = shape_key(settings, data)
         if key not in self._known:
             self._say_if_long()
-            with _one_thread():
+            with one_thread():
                 self._known[key] = _timed(settings, data, self.kind)
         return self._known[key]
 
@@ -126,7 +126,7 @@ def _timed(settings: Settings, data: TaskData[Any], kind: str) -> Speed:
     held = move_data_to_device(_middle(data), kind)
     trained = sum(batch_flops(settings.model, shape, batch) for batch in steps[1:])
     with torch.autocast(kind, torch.bfloat16, enabled=settings.train.precision == "bf16-mixed", cache_enabled=False):
-        training = _seconds_of_steps(module, steps, kind)
+        training = seconds_of_steps(module, steps, kind)
         module.eval()
         with torch.inference_mode():
             module.step(held)
@@ -142,7 +142,7 @@ def _middle(data: TaskData[Any]) -> Batch:
     return cast(Batch, batches[len(batches) // 2])
 
 
-def _seconds_of_steps(module: Module, batches: Sequence[Batch], kind: str) -> float:
+def seconds_of_steps(module: Module, batches: Sequence[Batch], kind: str) -> float:
     """Seconds of all but the first, which is a step like the others, but finds nothing prepared."""
     chosen = cast("Mapping[str, Any]", module.configure_optimizers())
     optimiser = cast(Optimizer, chosen["optimizer"])
@@ -195,7 +195,7 @@ def _clock(kind: str, work: Callable[[], object]) -> float:
 
 
 @contextmanager
-def _one_thread() -> Iterator[None]:
+def one_thread() -> Iterator[None]:
     """As in training, so that as many runs as there are cores go at a time."""
     threads = torch.get_num_threads()
     torch.set_num_threads(1)

@@ -199,6 +199,41 @@ class Target(Callback):
             trainer.should_stop = True
 
 
+class Hopeless(Callback):
+    """Ends the training where the first validation at or after a step is worse than a limit fixed beforehand.
+
+    Args:
+        monitor: what is judged, a loss.
+        step: optimiser step from which on a validation is the one.
+        limit: the highest loss with which the training goes on.
+    """
+
+    def __init__(self, monitor: str, step: float, limit: float) -> None:
+        self.monitor, self.step, self.limit = monitor, step, limit
+        self.judged = False
+        self.reason: str | None = None
+        """Why the training was ended; None where it was not."""
+
+    def state_dict(self) -> dict[str, Any]:
+        return {"judged": self.judged, "reason": self.reason}
+
+    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
+        self.judged, self.reason = state_dict["judged"], state_dict["reason"]
+
+    def on_train_start(self, trainer: L.Trainer, pl_module: L.LightningModule) -> None:
+        trainer.should_stop = trainer.should_stop or self.reason is not None  # it was killed just after the judgement
+
+    def on_validation_end(self, trainer: L.Trainer, pl_module: L.LightningModule) -> None:
+        if self.judged or trainer.global_step < self.step:
+            return
+        self.judged = True
+        loss = float(trainer.callback_metrics[self.monitor])
+        if not loss <= self.limit:
+            at = f"at step {trainer.global_step}"
+            self.reason = f"hopeless: {self.monitor} {loss:.4g} {at}, and {self.limit:.4g} is the limit"
+            trainer.should_stop = True
+
+
 class NoProfiler(Profiler):
     """Measures nothing. So does Lightning's default, which makes a generator for each of some 40 hooks a step."""
 

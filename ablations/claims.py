@@ -14,6 +14,10 @@ WIDE = 180
 """Columns where nobody looks on: what is read by a program or from a file is not folded to a screen."""
 
 
+FEW = 8
+"""Claims of another study that are named; more are counted."""
+
+
 def show_register(claims: Sequence[Entry]) -> None:
     """A line for each claim: id, kind, statement; by section of the lecture."""
     ids, kinds = (max((len(claim[name]) for claim in claims), default=0) for name in ("id", "kind"))
@@ -35,9 +39,14 @@ def show_verdicts(found: Entry) -> None:
         _reasons(console, title, [verdict for verdict in verdicts if verdict["outcome"] in outcomes])
     _elsewhere(console, found["elsewhere"])
     if verdicts:
-        _say(console, f"{len(verdicts)} claims of the lecture put to the test by {found['study']}: {found['tally']}")
+        tested = f"{_claims(len(verdicts))} of the lecture put to the test by {found['study']}"
+        _say(console, f"{tested}: {found['tally']}")
     else:
         _say(console, f"{found['study']} puts no claim of the register to the test")
+
+
+def _claims(n: int) -> str:
+    return "1 claim" if n == 1 else f"{n} claims"
 
 
 def by_section(entries: Iterable[Entry]) -> Iterator[tuple[str, list[Entry]]]:
@@ -83,7 +92,7 @@ def _elsewhere(console: Console, elsewhere: Mapping[str, Sequence[str]]) -> None
     if elsewhere:
         _say(console, "Not tested by this study")
         for study, ids in elsewhere.items():
-            _say(console, f"  ablations run {study}: {', '.join(ids)}")
+            _say(console, f"  ablations run {study}: {', '.join(ids) if len(ids) <= FEW else _claims(len(ids))}")
         console.print()
 
 

@@ -10,24 +10,17 @@ import signal
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import fields
-from importlib.metadata import version
 from io import BufferedReader
 from pathlib import Path
-from typing import Any, NoReturn, cast
+from typing import TYPE_CHECKING, Any, Literal, cast
 
-CLEANED = ("weights", "checkpoints", "foreign", "leftovers", "report")  # kinds of ablations.clean
+from ablations.flags import Parser, make_parser
+
+if TYPE_CHECKING:
+    from ablations.study import Study
+    from ablations.sweep import Options
+
 USER_ERRORS = ("ConfigError", "DataError", "RowsError")  # by name: importing the first two imports torch
-
-
-class Parser(argparse.ArgumentParser):
-    """One line for a wrong command line, as for every other wrong input; no flag is guessed from its beginning."""
-
-    def __init__(self, **options: Any) -> None:
-        super().__init__(**{**options, "allow_abbrev": False})
-
-    def error(self, message: str) -> NoReturn:
-        """Print the line and leave with status 2."""
-        self.exit(2, f"{self.prog}: {message}; see {self.prog} --help\n")
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -39,6 +32,25 @@ def main(argv: Sequence[str] | None = None) -> int:
         return _guarded(lambda: train(arguments[1:]))
     options = _parser().parse_args(arguments)
     return _guarded(lambda: options.command(options))
+
+
+def _parser() -> Parser:
+    functions: dict[str, Callable[[Any], int]] = {
+        "list": list_,
+        "plan": plan,
+        "tune": tune,
+        "run": run,
+        "train": lambda _: 0,  # its flags depend on the task: it has a parser of its own
+        "status": status,
+        "clean": clean,
+        "report": report,
+        "claims": claims,
+        "explain": explain,
+        "translate": translate,
+        "attention": attention,
+        "dashboard": dashboard,
+    }
+    return make_parser(functions)
 
 
 def _guarded(command: Callable[[], int]) -> int:
@@ -66,166 +78,6 @@ def _guarded(command: Callable[[], int]) -> int:
     except KeyboardInterrupt:
         print("ablations: interrupted; the same command (without --redo) goes on from here", file=sys.stderr)
         return 130
-
-
-def _parser() -> Parser:
-    parser = Parser(prog="ablations", description="Which part of a Transformer does what, and is that more than noise?")
-    parser.add_argument("-V", "--version", action="version", version=version("transformer-ablations"))
-    commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
-
-    command = _add(commands, "list", list_, "what there is: studies, components, tasks, claims of the lecture")
-    command.add_argument("what", nargs="?", choices=["studies", "components", "tasks", "claims"], default="studies")
-    _json(command)
-    command.add_argument("--markdown", action="store_true", help="components as a page for the docs")
-
-    command = _add(commands, "plan", plan, "the runs of a study, and how long what is missing will take")
-    _study(command)
-    command.epilog = "Seconds are those of runs that are done, else of two training steps timed here for each shape."
-    command.add_argument("--devices", default="auto", metavar="D", help="as of `run`: auto, cpu, cpu:2, cuda, cuda:0,2")
-    command.add_argument("--per-device", type=_positive, default=1, metavar="K", help="runs at a time on each device")
-    _json(command)
-
-    command = _add(commands, "run", run, "train what is missing of a study, then report")
-    _study(command)
-    command.add_argument("--devices", default="auto", metavar="D", help="auto, cpu, cpu:2, cuda or cuda:0,2")
-    command.add_argument("--per-device", type=_positive, default=1, metavar="K", help="runs at a time on each (1)")
-    command.add_argument("--executor", choices=["local", "ray"], default="local", help="this machine, or a cluster")
-    command.add_argument("--shard", type=_shard, default=(1, 1), metavar="I/N", help="only part I of N (SLURM arrays)")
-    command.add_argument("--retries", type=_natural, default=1, metavar="N", help="further tries of a failed run (1)")
-    command.add_argument("--timeout", type=_seconds, metavar="S", help="seconds that a run may take")
-    command.add_argument("--redo", action="store_true", help="train again what is done already")
-
-    _add(commands, "train", lambda _: 0, "train one run from flags (ablations train --help documents every field)")
-
-    command = _add(commands, "status", status, "the runs of a study by state, and how far those at work are")
-    _folder(command)
-    _json(command)
-
-    command = _add(commands, "clean", clean, "what of a study takes disk; removes nothing unless told")
-    _folder(command)
-    command.epilog = "Nothing of a run that is running is ever removed, and no result of a run that the plan names."
-    command.add_argument(
-        "--remove", type=_kinds, action="extend", default=[], metavar="KIND[,KIND]", help=", ".join([*CLEANED, "all"])
-    )
-    _json(command)
-
-    command = _add(commands, "report", report, "write the report of a study from what is there, or compare two studies")
-    _folder(command)
-    command.add_argument("other", nargs="?", metavar="OTHER", help="a study to compare with: its name, file or folder")
-    command.add_argument("--watch", action="store_true", help="again whenever a run ends, until the sweep has ended")
-    command.add_argument("--open", action="store_true", help="show it in the browser")
-
-    command = _add(commands, "claims", claims, "the verdicts of a study that was run on the claims of the lecture")
-    _folder(command)
-    command.epilog = (
-        "Verdicts are computed from the results, as in the report; `ablations list claims` lists the claims."
-    )
-    _json(command)
-
-    command = _add(commands, "explain", explain, "what the lecture says of a component, with a worked example")
-    command.add_argument("component", metavar="COMPONENT", help="a name of `ablations list components`: attention, ...")
-    _json(command)
-
-    command = _add(commands, "translate", translate, "translate standard input with a trained run, line by line")
-    _run(command)
-    command.epilog = (
-        "Lines are translated as they arrive, by default as in the run's own test; an empty one stays empty."
-    )
-    command.add_argument("--beam", type=_positive, metavar="N", help="translations to keep at each step; 1: greedy")
-    command.add_argument("--length-penalty", type=float, metavar="X", help="rank by log-probability / tokens ** X")
-    command.add_argument("--nbest", type=_positive, metavar="K", help="K lines for each: its number, rank, translation")
-    form = command.add_mutually_exclusive_group()
-    form.add_argument("--scores", action="store_true", help="put score and log-probability (nats) before the text")
-    form.add_argument("--json", action="store_true", help="an object a line: line, source, translations with scores")
-    command.add_argument("--threads", type=_positive, default=1, metavar="N", help="cores to use (default: 1)")
-
-    command = _add(commands, "attention", attention, "draw the attention weights of a sentence, of one run or two")
-    _run(command)
-    command.epilog = "Every layer and head of encoder, decoder and cross-attention. Two runs stand side by side."
-    command.add_argument("other", nargs="?", metavar="OTHER", help="another run")
-    command.add_argument("sentence", metavar="SENTENCE", help="in quotes; for generated tasks numbers: '3 1 4'")
-    command.add_argument("--target", metavar="TEXT", help="translation to look at (default: what the run finds)")
-    figure = Path("attention.png")
-    command.add_argument(
-        "--output", type=Path, default=figure, metavar="FILE", help=f".png, .svg or .pdf (default: {figure})"
-    )
-    return parser
-
-
-def _add(commands: Any, name: str, function: Callable[[Any], int], text: str) -> argparse.ArgumentParser:
-    command: argparse.ArgumentParser = commands.add_parser(
-        name, help=text, description=text[0].upper() + text[1:] + "."
-    )
-    command.set_defaults(command=function)
-    return command
-
-
-def _json(command: argparse.ArgumentParser) -> None:
-    command.add_argument("--json", action="store_true", help="machine-readable, on standard output")
-
-
-def _study(command: argparse.ArgumentParser) -> None:
-    command.add_argument("study", metavar="STUDY", help="name of a shipped study, or a YAML file")
-    command.add_argument("--seeds", type=_positive, metavar="N", help="seeds 0 .. N-1 instead of the study's own")
-    command.add_argument(
-        "--set", action="append", default=[], metavar="PATH=VALUE", help="override a field, such as train.steps=50"
-    )
-    _output(command)
-
-
-def _run(command: argparse.ArgumentParser) -> None:
-    command.add_argument("run", metavar="RUN", help="folder of a run that kept its weights, or the beginning of its id")
-    command.add_argument(
-        "--runs", type=Path, default=Path("runs"), metavar="DIR", help="where to look for an id (default: runs)"
-    )
-
-
-def _folder(command: argparse.ArgumentParser) -> None:
-    command.add_argument("study", metavar="STUDY", help="name of a study that was run, or its YAML file")
-    _output(command)
-
-
-def _output(command: argparse.ArgumentParser) -> None:
-    command.add_argument(
-        "--output", type=Path, default=Path("runs"), metavar="DIR", help="where studies lie (default: runs)"
-    )
-
-
-def _positive(text: str) -> int:
-    if not text.isdigit() or int(text) < 1:
-        raise argparse.ArgumentTypeError(f"{text!r}: give a whole number of at least 1")
-    return int(text)
-
-
-def _natural(text: str) -> int:
-    if not text.isdigit():
-        raise argparse.ArgumentTypeError(f"{text!r}: give a whole number, 0 or more")
-    return int(text)
-
-
-def _seconds(text: str) -> float:
-    try:
-        seconds = float(text)
-    except ValueError:
-        seconds = 0.0
-    if not 0 < seconds < float("inf"):
-        raise argparse.ArgumentTypeError(f"{text!r}: give seconds, above 0")
-    return seconds
-
-
-def _shard(text: str) -> tuple[int, int]:
-    index, _, count = text.partition("/")
-    if not (index.isdigit() and count.isdigit() and 1 <= int(index) <= int(count)):
-        raise argparse.ArgumentTypeError(f"{text!r}: give I/N with I from 1 to N, such as 3/8")
-    return int(index), int(count)
-
-
-def _kinds(text: str) -> list[str]:
-    kinds = list(CLEANED) if text == "all" else text.split(",")
-    for kind in kinds:
-        if kind not in CLEANED:
-            raise argparse.ArgumentTypeError(f"{kind!r}: choose from {', '.join([*CLEANED, 'all'])}")
-    return kinds
 
 
 def list_(options: argparse.Namespace) -> int:
@@ -261,13 +113,17 @@ def _list_claims(options: argparse.Namespace) -> int:
 
 def plan(options: argparse.Namespace) -> int:
     """`ablations plan`"""
+    from ablations.comparisons import with_comparisons
     from ablations.devices import cores_available, parse_devices, visible_gpus
-    from ablations.load import load_study
     from ablations.preview import preview, show
 
+    if options.power is not None:
+        return _power(options)
     devices = parse_devices(options.devices, visible_gpus(), cores_available())
-    study = load_study(options.study, options.set, options.seeds)
-    entries = preview(study, options.output / study.folder, devices[0].kind)
+    study = _loaded(options)
+    root = options.output / study.folder
+    study = with_comparisons(study, root, devices[0].kind, options.storage)
+    entries = preview(study, root, devices[0].kind)
     if options.json:
         print(json.dumps(entries, indent=2, ensure_ascii=False))
     else:
@@ -275,14 +131,59 @@ def plan(options: argparse.Namespace) -> int:
     return 0
 
 
+def _power(options: argparse.Namespace) -> int:
+    from ablations.power import power, show_power
+
+    study = _loaded(options)
+    entries = power(study, options.output / study.folder, options.power or None)
+    print(json.dumps(entries, indent=2, ensure_ascii=False)) if options.json else show_power(entries)
+    return 0
+
+
+def tune(options: argparse.Namespace) -> int:
+    """`ablations tune`"""
+    from ablations.tune import tune
+
+    study = _loaded(options)
+    return tune(study, options.output / study.folder, _sweep_options(options), options.storage)
+
+
 def run(options: argparse.Namespace) -> int:
     """`ablations run`"""
-    from ablations.load import load_study
-    from ablations.sweep import Options, sweep
+    from ablations.comparisons import pilot, with_comparisons
+    from ablations.looks import until_resolved
+    from ablations.sweep import sweep
+    from ablations.tune import tune
 
-    study = load_study(options.study, options.set, options.seeds)
-    chosen = {field.name: getattr(options, field.name) for field in fields(Options)}
-    return sweep(study, options.output / study.folder, Options(**chosen))
+    study, how = _loaded(options), _sweep_options(options)
+    root = options.output / study.folder
+    if options.pilot:
+        return sweep(pilot(study, options.pilot), root, how)
+    if "tuned" in study.comparisons and (status := tune(study, root, how, options.storage)):
+        return status
+    study = with_comparisons(study, root, _kind(options), options.storage)
+    return until_resolved(study, root, how) if options.until_resolved else sweep(study, root, how)
+
+
+def _loaded(options: argparse.Namespace) -> "Study":
+    """The study that the flags describe."""
+    from ablations.load import load_study
+
+    comparison, match = getattr(options, "comparison", None), getattr(options, "match", None)
+    return load_study(options.study, options.set, options.seeds, comparison=comparison, match=match)
+
+
+def _sweep_options(options: argparse.Namespace) -> "Options":
+    from ablations.sweep import Options
+
+    return Options(**{field.name: getattr(options, field.name) for field in fields(Options)})
+
+
+def _kind(options: argparse.Namespace) -> Literal["cpu", "cuda"]:
+    """Of the devices that the runs will go to."""
+    from ablations.devices import cores_available, parse_devices, visible_gpus
+
+    return parse_devices(options.devices, visible_gpus(), cores_available())[0].kind
 
 
 def train(arguments: Sequence[str]) -> int:
@@ -416,6 +317,13 @@ def attention(options: argparse.Namespace) -> int:
     save_maps(attention_of_runs(folders, options.sentence, options.target), options.output)
     print(options.output)
     return 0
+
+
+def dashboard(options: argparse.Namespace) -> int:
+    """`ablations dashboard`"""
+    from ablations.dashboard import dashboard
+
+    return dashboard(_study_folder(options), options.storage, options.port, open_browser=options.open)
 
 
 def _study_folder(options: argparse.Namespace, study: str | None = None) -> Path:

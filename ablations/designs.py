@@ -1,7 +1,7 @@
 """The designs of an experiment: what is varied, as named changes to the base."""
 
 import itertools
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
 from ablations.study import SECTIONS, Changes, Sections, section_fields
@@ -18,12 +18,14 @@ def one_at_a_time(vary: Mapping[str, list[Any]]) -> Named:
 
 def factorial(vary: Mapping[str, list[Any]]) -> Named:
     """Every combination of the values."""
-    labels = _labels(vary)
     combinations = (dict(zip(vary, values, strict=True)) for values in itertools.product(*vary.values()))
-    return {
-        ",".join(f"{labels[path]}={_text(value)}" for path, value in changes.items()): changes
-        for changes in combinations
-    }
+    return {combination_name(changes): changes for changes in combinations}
+
+
+def combination_name(changes: Changes, own: Collection[str] = ()) -> str:
+    """Name of a combination by its values, without those of the paths in `own`, which are the base's."""
+    labels = _labels(changes)
+    return ",".join(f"{labels[path]}={_text(value)}" for path, value in changes.items() if path not in own)
 
 
 def ladder(steps: Mapping[str, Changes]) -> Named:

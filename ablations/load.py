@@ -5,10 +5,11 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-from ablations.designs import DESIGNS, Named, apply, grid_points, has_field, point_name
+from ablations.designs import DESIGNS, Named, apply, combination_name, grid_points, has_field, point_name
+from ablations.fairness import MatchConfig, TuneConfig
 from ablations.listing import SHIPPED, folder_name
 from ablations.sections import load_yaml, parse_section
-from ablations.study import SECTIONS, Experiment, Sections, Settings, Study, resolve, section_fields
+from ablations.study import SECTIONS, Comparison, Experiment, Sections, Settings, Study, resolve, section_fields
 from ablations.study_file import ExperimentFile, StudyFile, all_experiments
 from datamodules import TASKS
 from models.config import ConfigError
@@ -29,14 +30,37 @@ def find_study(name: str) -> Path:
     return path
 
 
-def load_study(name: str, overrides: Sequence[str] = (), seeds: int | None = None) -> Study:
-    """Read, override and check a study. Raises ConfigError or DataError in one line; nothing is written."""
+def load_study(
+    name: str,
+    overrides: Sequence[str] = (),
+    seeds: int | None = None,
+    *,
+    comparison: Sequence[str] | None = None,
+    match: str | None = None,
+) -> Study:
+    """Read, override and check a study. Raises ConfigError or DataError in one line; nothing is written.
+
+    Args:
+        name: of a shipped study, or a path.
+        overrides: `path=value`, for every experiment that has the field.
+        seeds: so many in place of the study's own.
+        comparison: in place of the study's own.
+        match: in place of `match.by`.
+    """
     path = find_study(name)
     try:
         text = path.read_text(encoding="utf-8")
     except UnicodeDecodeError as error:
         raise ConfigError(f"{path}: not UTF-8 (byte {error.start})") from error
-    return make_study(load_yaml(text, str(path)), overrides, seeds, source=str(path))
+    return make_study(_fair(load_yaml(text, str(path)), comparison, match), overrides, seeds, source=str(path))
+
+
+def _fair(plain: Any, comparison: Sequence[str] | None, match: str | None) -> Any:
+    """The plain study with what the command line says of comparison."""
+    if not isinstance(plain, dict):
+        return plain  # refused where it is parsed
+    compared = {} if comparison is None else {"comparison": list(comparison)}
+    return {**plain, **compared, **({} if match is None else {"match": {**plain.get("match", {}), "by": match}})}
 
 
 def make_study(plain: Any, overrides: Sequence[str] = (), seeds: int | None = None, source: str = "study") -> Study:
@@ -56,6 +80,7 @@ def make_study(plain: Any, overrides: Sequence[str] = (), seeds: int | None = No
     own = {name: chosen if seeds is not None or s.seeds is None else _seeds(s.seeds) for name, s in specs.items()}
     experiments = [point for name, spec in specs.items() for point in _experiments(name, spec, bases[name], own[name])]
     _refuse_one_folder(experiments)
+    comparisons: tuple[Comparison, ...] = tuple(name for name in dict.fromkeys(top.comparison) if name != "same")
     return Study(
         name=top.name,
         description=top.description,
@@ -66,6 +91,9 @@ def make_study(plain: Any, overrides: Sequence[str] = (), seeds: int | None = No
             "experiments": {name: _source(given_experiments[name], bases[name], seeds) for name in specs},
         },
         experiments=tuple(experiments),
+        comparisons=comparisons,
+        tune=parse_section(TuneConfig, top.tune, f"{source}.tune"),
+        match=parse_section(MatchConfig, top.match, f"{source}.match"),
     )
 
 
@@ -121,7 +149,10 @@ def _experiment(
     measure = tuple(spec.measure)
     settings = {BASE: resolve(sections, measure, f"{name}, {BASE}: ")}
     changes: Named = {BASE: {}}
-    for variant, change in named.items():
+    for full_name, change in named.items():
+        own = _own(change, settings[BASE])
+        is_own = bool(spec.vary) and len(own) == len(change)  # the base's own value, listed with others
+        variant = combination_name(change, own) if design == "factorial" and not is_own else full_name
         where = f"{name}, {variant}: "
         _check_name(f"{name}: variant", variant)
         if variant == BASE:
@@ -130,7 +161,7 @@ def _experiment(
         if TASKS[made.task_name].kind != TASKS[settings[BASE].task_name].kind:
             raise ConfigError(f"{where}task.name={made.task_name!r}: is of another kind than the base's task")
         twin = _twin(made, settings)
-        if twin == BASE and spec.vary and _is_own(change, settings[BASE]):  # the base's own value, listed with others
+        if twin == BASE and is_own:
             continue
         if twin is not None:  # two names for one configuration would be counted as two variants
             raise ConfigError(f"{where}{'changes nothing in the base' if twin == BASE else f'is the same as {twin!r}'}")
@@ -140,11 +171,11 @@ def _experiment(
     )
 
 
-def _is_own(change: dict[str, Any], base: Settings) -> bool:
-    """Whether a change sets every field to the value that it has in the base."""
+def _own(change: dict[str, Any], base: Settings) -> set[str]:
+    """The paths that a change sets to the value that they have in the base."""
     plain = base.as_dict()
-    paths = ((path.partition("."), value) for path, value in change.items())
-    return all(plain[section].get(field) == value for (section, _, field), value in paths)
+    paths = ((path, *path.partition(".")[::2], value) for path, value in change.items())
+    return {path for path, section, field, value in paths if field and plain.get(section, {}).get(field) == value}
 
 
 def _twin(made: Settings, others: dict[str, Settings]) -> str | None:

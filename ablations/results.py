@@ -137,7 +137,7 @@ def write_run(run: Run, folder: Path, commit: str | None) -> None:
             "experiment": run.experiment,
             "variant": run.variant,
             "seed": run.seed,
-            "comparison": "same",
+            "comparison": run.comparison,
             "config": config,
             "signature": signature(run, commit),
         },

@@ -8,9 +8,10 @@ import hashlib
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, field, fields
 from typing import Any, Literal, get_args
 
+from ablations.fairness import MatchConfig, TuneConfig
 from ablations.listing import folder_name
 from ablations.sections import parse_section
 from ablations.updates import UPDATE_RATIO
@@ -28,6 +29,8 @@ Changes = Mapping[str, Any]  # dotted path, or the name of a whole section, to t
 
 SECTIONS = ("task", "model", "train", "decode")
 Precision = Literal["float32", "bf16-mixed"]
+Comparison = Literal["same", "tuned", "matched"]
+"""The same settings for all variants; the best of each that a search of equal budget found; the same size or cost."""
 
 LEAST = {
     "batch_size": 1,
@@ -154,6 +157,36 @@ class Experiment:
     family: str
     """The experiment's name in the study file; several points of a grid share it."""
     seeds: tuple[int, ...]
+    """Of the variants that have none of their own."""
+    more_seeds: dict[str, tuple[int, ...]] = field(default_factory=dict)
+    """Seeds of variants that have been given further ones, in place of `seeds`."""
+    looks: tuple[int, ...] = ()
+    """Numbers of seeds at which it was to be looked whether more are needed; (): at no time."""
+    comparison: Comparison = "same"
+    """What has been made equal beside the settings that are not ablated."""
+    origin: str = ""
+    """Name of the experiment whose variants were made equal; "" where `comparison` is `same`."""
+    left_out: dict[str, str] = field(default_factory=dict)
+    """Variants of the origin that could not be made equal, and why."""
+
+    def seeds_of(self, variant: str) -> tuple[int, ...]:
+        """Seeds of one variant."""
+        return self.more_seeds.get(variant, self.seeds)
+
+    def most_seeds(self) -> int:
+        """Seeds of the variant that has the most."""
+        return max(len(self.seeds_of(variant)) for variant in self.variants)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Trial:
+    """What a run is where it only tries a point of a search: not tested, and ended early where it is hopeless."""
+
+    number: int
+    """Of the point in its search, from 0."""
+    give_up_after: float
+    """As in TuneConfig."""
+    give_up_above: float
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -165,11 +198,16 @@ class Run:
     variant: str
     seed: int
     settings: Settings
+    comparison: Comparison = "same"
+    """Decides no result: a variant that was equal already has the same run in every comparison."""
+    trial: Trial | None = None
 
     @property
     def id(self) -> str:
         """Eight hexadecimal digits: a hash of the resolved settings, the seed, the data and the schema."""
         identity = {**self.settings.identity(), "seed": self.seed, "schema": SCHEMA, "comparison": "same"}
+        if self.trial is not None:
+            identity["trial"] = asdict(self.trial)
         text = json.dumps(identity, sort_keys=True, separators=(",", ":"), allow_nan=False)
         return hashlib.sha256(text.encode()).hexdigest()[:8]
 
@@ -188,6 +226,10 @@ class Study:
     seeds: tuple[int, ...]
     """Of every experiment that has none of its own."""
     experiments: tuple[Experiment, ...]
+    comparisons: tuple[Comparison, ...] = ()
+    """Those that are made beside `same`, which always is."""
+    tune: TuneConfig = field(default_factory=TuneConfig)
+    match: MatchConfig = field(default_factory=MatchConfig)
     source: dict[str, Any]
     """The study file with all overrides made: what `study.yaml` in the study's folder holds."""
 
@@ -199,11 +241,18 @@ class Study:
     def runs(self) -> list[Run]:
         """Every run, the first seed of all variants before the second of any."""
         return [
-            Run(study=self.name, experiment=experiment.name, variant=variant, seed=seed, settings=settings)
-            for place in range(max(len(experiment.seeds) for experiment in self.experiments))
+            Run(
+                study=self.name,
+                experiment=experiment.name,
+                variant=variant,
+                seed=seed,
+                settings=settings,
+                comparison=experiment.comparison,
+            )
+            for place in range(max(experiment.most_seeds() for experiment in self.experiments))
             for experiment in self.experiments
-            for seed in experiment.seeds[place : place + 1]
             for variant, settings in experiment.variants.items()
+            for seed in experiment.seeds_of(variant)[place : place + 1]
         ]
 
 

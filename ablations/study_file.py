@@ -23,6 +23,12 @@ class StudyFile:
     under such an experiment's name in `experiments` replaces the parts of the same names."""
     experiments: dict[str, Any] = field(default_factory=dict)
     """Name to experiment."""
+    comparison: list[Literal["same", "tuned", "matched"]] = field(default_factory=list)
+    """What is compared beside variants with the same settings: tuned ones, ones of the same size."""
+    tune: dict[str, Any] = field(default_factory=dict)
+    """Fields of the search (`ablations.fairness.TuneConfig`)."""
+    match: dict[str, Any] = field(default_factory=dict)
+    """What is made equal, and by what (`ablations.fairness.MatchConfig`)."""
 
 
 @dataclass(frozen=True, kw_only=True)

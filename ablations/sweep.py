@@ -4,7 +4,7 @@ import shutil
 import sys
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -16,6 +16,7 @@ from ablations.calibrate import predicted_flops
 from ablations.checkpoints import FOLDER, remove_steps
 from ablations.checks import with_data
 from ablations.devices import cores_available, parse_devices, visible_gpus
+from ablations.events import check_tensorboard, following
 from ablations.live import shown
 from ablations.local import Local
 from ablations.pace import Shard, shards_at_work, sweep_file, sweep_lock, write_sweep
@@ -43,6 +44,8 @@ class Options:
     timeout: float | None = None
     """Seconds that a run may take."""
     redo: bool = False
+    tensorboard: bool = False
+    """Whether the curves are written for TensorBoard too."""
 
 
 def sweep(study: Study, root: Path, options: Options) -> int:
@@ -52,13 +55,13 @@ def sweep(study: Study, root: Path, options: Options) -> int:
     """
     outcomes = train_missing(study, root, options)
     counts = ", ".join(f"{n} {status}" for status, n in Counter(outcome.status for outcome in outcomes).items())
-    _say(counts or "nothing to train: all runs are done" + ("" if options.shard == (1, 1) else " in this shard"))
+    say(counts or "nothing to train: all runs are done" + ("" if options.shard == (1, 1) else " in this shard"))
     if options.shard == (1, 1):
         from reports.pages.page import build  # plotting is not needed before
 
         print(build(root))
     else:
-        _say(f"the other shards may be at work still; when all are done: ablations report {study.name}")
+        say(f"the other shards may be at work still; when all are done: ablations report {study.name}")
     return 1 if any(outcome.status == "failed" for outcome in outcomes) else 0
 
 
@@ -69,22 +72,24 @@ def train_missing(study: Study, root: Path, options: Options) -> list[Outcome]:
     another sweep is at work in it; DataError where data cannot be read. Nothing is written then.
     """
     commit = current_commit()  # of the code that the runs are about to load
-    executor = _executor(root, options, commit)
+    if options.tensorboard:
+        check_tensorboard()
+    executor = make_executor(root, options, commit)
     runs = _unique(study.runs())
     done = {} if options.redo else final_results(root)
-    costs = _checked(runs if options.shard != (1, 1) else [run for run in runs if run.id not in done])
-    mine = _longest_first(runs, costs)[options.shard[0] - 1 :: options.shard[1]]
+    costs = checked(runs if options.shard != (1, 1) else [run for run in runs if run.id not in done])
+    mine = longest_first(runs, costs)[options.shard[0] - 1 :: options.shard[1]]
     for run in mine:
         if run.id not in done:
             executor.check(run)
-    with _sole_sweep(root, options.shard):
-        _refuse_other_study(study, root)
+    with sole_sweep(root, options.shard):
+        refuse_other_study(study, root)
         write_plan(study, study.runs(), root)
         done = {} if options.redo else final_results(root)  # another sweep may have ended meanwhile
         missing = [run for run in mine if run.id not in done]
         _say_other_code([done[run.id] for run in runs if run.id in done], commit)
         if missing:
-            _say(f"{len(missing)} of {len(runs)} runs to train in {root}")
+            say(f"{len(missing)} of {len(runs)} runs to train in {root}")
         costs = {run.id: costs.get(run.id, 0.0) for run in missing}
         try:
             return _trained(mine, missing, costs, root, executor, options) if missing else []
@@ -101,9 +106,9 @@ def _trained(
     options: Options,
 ) -> list[Outcome]:
     """Train what is missing of this shard's runs."""
-    with executor as places:
+    with executor as places, following(root) if options.tensorboard else nullcontext():
         if options.redo:
-            _forget({run.id for run in mine}, root)
+            forget({run.id for run in mine}, root)
         write_sweep(root, options.shard, places.workers, costs, len(mine) - len(missing))
         outcomes = run_all(missing, root, places, options.retries)
         return [outcome for outcome in shown(outcomes, missing, root, costs) if not outcome.again]
@@ -116,7 +121,7 @@ def _prune(runs: Iterable[Run], root: Path) -> None:
             remove_steps(root / run.folder / FOLDER)
 
 
-def _executor(root: Path, options: Options, commit: str | None) -> Executor:
+def make_executor(root: Path, options: Options, commit: str | None) -> Executor:
     """Where the runs go. Raises ConfigError for devices that are not there."""
     common: Any = {"per_device": options.per_device, "timeout": options.timeout, "commit": commit}
     if options.executor == "ray":
@@ -126,7 +131,7 @@ def _executor(root: Path, options: Options, commit: str | None) -> Executor:
     gpus = visible_gpus()
     devices = parse_devices(options.devices, gpus, cores_available())
     if options.devices == "auto" and not gpus:
-        _say("no GPU is to be seen; the runs go to the CPU, a thread each")
+        say("no GPU is to be seen; the runs go to the CPU, a thread each")
     return Local(root, devices, **common)
 
 
@@ -135,12 +140,12 @@ def _unique(runs: Iterable[Run]) -> list[Run]:
     return list({run.id: run for run in reversed(list(runs))}.values())[::-1]
 
 
-def _checked(runs: Sequence[Run]) -> dict[str, float]:
+def checked(runs: Sequence[Run]) -> dict[str, float]:
     """Look at model, data and devices of each variant before anything is written.
 
     Returns the operations of each run, by id. Warnings of the data are shown, each once.
     """
-    variants = {(run.experiment, run.variant): run.settings for run in runs}
+    variants = {(run.experiment, run.variant, run.trial): run.settings for run in runs}
     for settings in variants.values():
         ranks.check(settings)
     costs, notes = {}, dict[str, None]()
@@ -149,17 +154,17 @@ def _checked(runs: Sequence[Run]) -> dict[str, float]:
         notes |= dict.fromkeys(data.notes)
     for note in notes:
         if note.startswith("warning:"):
-            _say(note)
-    return {run.id: costs[run.experiment, run.variant] for run in runs}
+            say(note)
+    return {run.id: costs[run.experiment, run.variant, run.trial] for run in runs}
 
 
-def _longest_first(runs: Iterable[Run], costs: Mapping[str, float]) -> list[Run]:
+def longest_first(runs: Iterable[Run], costs: Mapping[str, float]) -> list[Run]:
     """What needs several devices, then what takes longest: the last to end are short, and no device waits for long."""
     return sorted(runs, key=lambda run: (-run.settings.train.devices, -costs.get(run.id, 0.0), run.seed))
 
 
 @contextmanager
-def _sole_sweep(root: Path, shard: Shard) -> Iterator[None]:
+def sole_sweep(root: Path, shard: Shard) -> Iterator[None]:
     """Hold the lock of a shard. Other shards of as many may be at work, nothing else.
 
     Raises ConfigError where something else is, and where `root` cannot be written.
@@ -181,7 +186,7 @@ def _sole_sweep(root: Path, shard: Shard) -> Iterator[None]:
         lock.release()
 
 
-def _refuse_other_study(study: Study, root: Path) -> None:
+def refuse_other_study(study: Study, root: Path) -> None:
     """Two studies may have names that make one folder: the plan of the second would make the first's runs foreign."""
     if (root / "plan.json").is_file():
         with suppress(RowsError):  # a plan that cannot be read is written anew
@@ -190,7 +195,7 @@ def _refuse_other_study(study: Study, root: Path) -> None:
                 raise ConfigError(f"name={study.name!r}: {root} holds the study {there!r}; give one another name")
 
 
-def _forget(ids: Collection[str], root: Path) -> None:
+def forget(ids: Collection[str], root: Path) -> None:
     """Remove what earlier tries left of these runs, wherever it lies, so that nothing is taken from there."""
     for folder in run_folders(root):
         run = readable_run(folder)
@@ -203,9 +208,10 @@ def _say_other_code(done: Iterable[Mapping[str, object]], commit: str | None) ->
     """The id of a run does not hold the code: say where results come from other code than is here now."""
     others = sum(result["commit"] != commit or str(commit).endswith("-dirty") for result in done)
     if others:
-        _say(f"{others} of the runs that are done come from other code or from changed files; --redo trains them again")
+        say(f"{others} of the runs that are done come from other code or from changed files; --redo trains them again")
 
 
-def _say(text: str) -> None:
+def say(text: str) -> None:
+    """A line on standard error."""
     with suppress(BrokenPipeError):  # whoever read it has gone; the runs go on
         print(text, file=sys.stderr, flush=True)

@@ -13,7 +13,7 @@ import torch
 from torch import nn
 
 from ablations.allocation import keep_freed_memory
-from ablations.callbacks import Best, Heartbeat, NoProfiler, Stopwatch, Target
+from ablations.callbacks import Best, Heartbeat, Hopeless, NoProfiler, Stopwatch, Target
 from ablations.checkpoints import Checkpoints, WholeFiles, marks
 from ablations.find import WEIGHTS
 from ablations.interruption import StopRequest
@@ -48,6 +48,8 @@ def train(
     place of its own, and the first writes. What is tested are the weights of the best validation loss. A loss that is
     not finite ends the run as `diverged`, which is a result with values fixed beforehand: accuracy at chance, BLEU 0,
     loss ln V. Anything else is raised; Stopped where `stop` asked for it.
+
+    A trial of a search is neither tested nor measured; one that is hopeless is completed early, with a reason.
     """
     started = now()
     checkpoints = Checkpoints(folder, run.settings.train, marks(run, place.kind), stop or StopRequest())
@@ -67,12 +69,12 @@ def train(
     try:
         if run.settings.train.steps:
             with joined(place):
-                result = fitting.fit_and_test()
+                result = fitting.fit() if run.trial else fitting.fit_and_test()
         result.metrics += _probed(run, data, fitting.model)
     except (Diverged, NoFiniteLoss) as diverged:
-        result = Result("diverged", str(diverged), _fixed_values(data))
+        result = Result("diverged", str(diverged), [] if run.trial else _fixed_values(data))
     result.device, result.cost, result.notes = device_name(place), fitting.cost(), data.notes
-    result.references = data.references()
+    result.references = {} if run.trial else data.references()  # these are scored on the test
     if place.rank == 0:
         write_result(run, folder, result, started, commit)
         checkpoints.prune()
@@ -107,9 +109,26 @@ class Fitting:
         self.stopwatch = Stopwatch(run.settings.model, self.shape, place.rank, heartbeat)
         self.best = Best(MONITOR)
         self.target = Target(run.settings.train.until_accuracy, run.settings.train.until_loss)
+        self.hopeless = _hopeless(run, data)
+
+    def fit(self) -> Result:
+        """Train; the values are those of the best validation. Raises Diverged and NoFiniteLoss."""
+        self._fit()
+        reason = self.hopeless[0].reason if self.hopeless else None
+        return Result("completed", reason, [Metric.from_key(*value) for value in self.best.values.items()])
 
     def fit_and_test(self) -> Result:
         """Train, then test the best weights, which the model has then. Raises Diverged and NoFiniteLoss."""
+        module, trainer = self._fit()
+        if self.run.settings.train.keep_checkpoints:
+            trainer.save_checkpoint(self.folder / WEIGHTS, weights_only=True)
+            keep_subwords(self.data, (self.folder / WEIGHTS).parent)
+        trainer.test(module, datamodule=self.data, verbose=False)
+        tested = {name: float(value) for name, value in trainer.callback_metrics.items() if name.startswith("test/")}
+        return self._result(module, tested)
+
+    def _fit(self) -> tuple[Module, L.Trainer]:
+        """Train. The model has the best weights then."""
         settings = self.run.settings
         torch.manual_seed(noise_seed(self.run.seed, self.place))  # dropout
         module = make_module(self.model, settings.train, self.shape, self.data.detokenise, settings.decode)
@@ -121,12 +140,7 @@ class Fitting:
         if self.best.weights is None:
             raise NoFiniteLoss("no validation loss is finite")
         self.model.load_state_dict(self.best.weights)
-        if settings.train.keep_checkpoints:
-            trainer.save_checkpoint(self.folder / WEIGHTS, weights_only=True)
-            keep_subwords(self.data, (self.folder / WEIGHTS).parent)
-        trainer.test(module, datamodule=self.data, verbose=False)
-        tested = {name: float(value) for name, value in trainer.callback_metrics.items() if name.startswith("test/")}
-        return self._result(module, tested)
+        return module, trainer
 
     def cost(self) -> dict[str, float | None]:
         """Columns of the result's cost."""
@@ -148,7 +162,7 @@ class Fitting:
             precision=PRECISIONS[settings.precision],
             max_steps=settings.steps,
             logger=MetricsCsv(self.checkpoints.rows, new=new and self.place.rank == 0),
-            callbacks=[self.stopwatch, self.best, self.target, self.checkpoints, *watching],
+            callbacks=[self.stopwatch, self.best, self.target, *self.hopeless, self.checkpoints, *watching],
             val_check_interval=math.ceil(settings.validate_every / ROUND),
             check_val_every_n_epoch=None,
             num_sanity_val_steps=0,
@@ -179,6 +193,14 @@ class Fitting:
             took = {"steps_to_target": float(self.target.steps), "flops_to_target": self.stopwatch.flops}
             metrics += [Metric("validation", name, "", value) for name, value in took.items()]
         return metrics
+
+
+def _hopeless(run: Run, data: TaskData[Any]) -> list[Hopeless]:
+    """What ends a trial early, for whoever trains one."""
+    if run.trial is None or not run.trial.give_up_after:
+        return []
+    step = run.trial.give_up_after * run.settings.train.steps
+    return [Hopeless(MONITOR, step, run.trial.give_up_above * math.log(data.output_size))]
 
 
 def _write_outputs(module: Module, folder: Path) -> None:

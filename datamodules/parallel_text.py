@@ -1,6 +1,7 @@
 """Reading parallel text: files whose lines correspond, or one file with a sentence and its translation on a line."""
 
 import gzip
+import os
 import zlib
 from pathlib import Path
 
@@ -23,6 +24,22 @@ def find(folder: Path, name: str) -> Path:
     if path := seek(folder, name):
         return path
     raise DataError(f"{folder / name}: no such file, packed (.gz) or not")
+
+
+def locate(name: str, root: str, corpus: str) -> Path:
+    """Where the files of a name lie: the path itself, or below `root`, or below $ABLATIONS_DATA/`corpus`.
+
+    Raises:
+        DataError: if it is none of these.
+    """
+    if Path(name).is_absolute():
+        return Path(name)
+    if root:
+        return Path(root) / name
+    if data := os.environ.get("ABLATIONS_DATA"):
+        return Path(data) / corpus / name
+    place = Path(corpus) / name
+    raise DataError(f"root='': must be the folder of {name}, or set ABLATIONS_DATA to the folder that holds {place}")
 
 
 def find_pair(folder: Path, name: str, source: str, target: str) -> tuple[Path, Path]:

@@ -6,11 +6,9 @@ Shapes: B batch, T length, V vocabulary, N tokens of a split.
 import hashlib
 import json
 import math
-import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from pathlib import Path
 from typing import ClassVar, get_args
 
 import numpy as np
@@ -21,7 +19,7 @@ from datamodules.base import IGNORE, POSITIONS_A_BATCH, Batch, Held, TaskConfig,
 from datamodules.corpora import Names, as_names, check_names
 from datamodules.errors import DataError, check_choice, check_integer, check_unused
 from datamodules.minimal_pairs import Encoded, draw, encode_pairs, pair_batches, won_by
-from datamodules.parallel_text import find, read_text
+from datamodules.parallel_text import find, locate, read_text
 from datamodules.splits import SPLITS, Integers, Split, generator, split_of_text
 from datamodules.units import Level, Units, encode, learn
 
@@ -332,26 +330,15 @@ def _blocks(text: str) -> tuple[str, str, str]:
 
 
 def _read(config: TextConfig, name: str) -> str:
-    path = _locate(config, name)
+    path = locate(name, config.root, config.corpus)
     text = read_text(find(path.parent, path.name)).replace("\r\n", "\n")
     return text.lower() if config.lower else text
 
 
 def _pairs(config: TextConfig) -> list[Pair]:
     """All pairs of the suites."""
-    pairs = [pair for name in as_names(config.agreement) for pair in read_pairs(_locate(config, name))]
+    paths = [locate(name, config.root, config.corpus) for name in as_names(config.agreement)]
+    pairs = [pair for path in paths for pair in read_pairs(path)]
     if config.lower:
         return [pair._replace(right=pair.right.lower(), wrong=pair.wrong.lower()) for pair in pairs]
     return pairs
-
-
-def _locate(config: TextConfig, name: str) -> Path:
-    """Where the files of that name lie."""
-    if Path(name).is_absolute():
-        return Path(name)
-    if config.root:
-        return Path(config.root) / name
-    if data := os.environ.get("ABLATIONS_DATA"):
-        return Path(data) / config.corpus / name
-    place = Path(config.corpus) / name
-    raise DataError(f"root='': must be the folder of {name}, or set ABLATIONS_DATA to the folder that holds {place}")

@@ -3,7 +3,6 @@
 import hashlib
 import json
 import math
-import os
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,7 +16,7 @@ from datamodules.corpora import Names, as_names, check_names, read_corpora
 from datamodules.errors import DataError, check_choice, check_integer, check_unused
 from datamodules.filters import Sieve, occurring, overlap, repeated, uneven
 from datamodules.parallel import Contrast, Pairs, ParallelData
-from datamodules.parallel_text import find, read_aligned
+from datamodules.parallel_text import find, locate, read_aligned
 from datamodules.splits import SPLITS, Integers, Split
 from datamodules.subwords import load_or_train
 
@@ -245,24 +244,11 @@ def _pairs(config: TranslationConfig, split: Split) -> Pairs:
         paths = [Path(file) for file in files]
         return Pairs(*read_aligned(*(find(path.parent, path.name) for path in paths)))
     languages = (config.source, config.target)
-    return read_corpora(getattr(config, split), languages, split, lambda name: _locate(config, name))
+    return read_corpora(getattr(config, split), languages, split, lambda name: locate(name, config.root, config.corpus))
 
 
 def _contrasts(config: TranslationConfig, split: Held) -> list[Contrast]:
     """All contrastive items of a split."""
     languages = (config.source, config.target)
-    paths = [_locate(config, name) for name in as_names(getattr(config, f"contrastive_{split}"))]
+    paths = [locate(name, config.root, config.corpus) for name in as_names(getattr(config, f"contrastive_{split}"))]
     return [contrast for path in paths for contrast in read_contrasts(path, languages)]
-
-
-def _locate(config: TranslationConfig, name: str) -> Path:
-    """Where the files of that name lie."""
-    if Path(name).is_absolute():
-        return Path(name)
-    if config.root:
-        return Path(config.root) / name
-    if data := os.environ.get("ABLATIONS_DATA"):
-        return Path(data) / config.corpus / name
-    raise DataError(
-        f"root='': must be the folder of the text files, or set ABLATIONS_DATA to the folder that holds {config.corpus}"
-    )

@@ -34,7 +34,8 @@ def load_results(study: str | Path, output: str | Path = "runs", *, settings: Se
         (completed, diverged, failed, missing, conflict); split, metric, coordinate ("", "distance=8", "category=noun"),
         axis and at (a numeric coordinate taken apart: "distance" and 8.0), value; parameters, training_flops,
         wall_seconds, train_seconds (without validation), busy_seconds, tokens_per_second, peak_memory_mib (of the run,
-        the same in all its rows); folder (of the run).
+        the same in all its rows); folder (of the run); looks (numbers of seeds at which it was looked whether more are
+        needed: "5 10 20", or "").
 
     Raises:
         RowsError: there is no such study, its plan cannot be used, or no run has a setting.

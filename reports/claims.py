@@ -11,9 +11,9 @@ from reports.metrics import facts
 from reports.quantities import Index, Measured, measure
 from reports.register import Claim, Condition, RegisterError, read_register
 from reports.rows import COUNTED, STATES, RunRow
-from reports.statistics import LEVEL
+from reports.sequential import look_level
 from reports.table import Tables, describe_changes, describe_value, flat
-from reports.verdicts import Counts, CurvePoint, Estimate, Judged, Side, Verdict, conclude, judged, look_level
+from reports.verdicts import Counts, CurvePoint, Estimate, Judged, Side, Verdict, conclude, judged
 
 __all__ = ["Claim", "RegisterError", "read_register", "verdicts"]
 
@@ -21,14 +21,14 @@ __all__ = ["Claim", "RegisterError", "read_register", "verdicts"]
 def verdicts(tables: Tables, claims: Sequence[Claim] | None = None, *, looks: Sequence[int] = ()) -> list[Verdict]:
     """Verdicts on the claims (the register's, unless given) that the study puts to the test, in their order.
 
-    `looks` are the numbers of seeds at which a study that adds seeds may be judged, if it does (verdicts.LOOKS). An
-    interval is that of the table of effects: over seeds, and over test items where these are known.
+    `looks` are the numbers of seeds at which a study that adds seeds may be judged (sequential.LOOKS); unless given,
+    those that the plan has for the claim's experiments, if any. An interval is that of the table of effects: over
+    seeds, and over test items where these are known.
     """
     study = tables.study.plan["study"]
     index = Index(tables)
-    level = look_level(looks) if looks else LEVEL
     found = read_register() if claims is None else claims
-    return [_verdict(Trial(tables, index, claim, tuple(looks), level)) for claim in found if study in claim.studies]
+    return [_verdict(_trial(tables, index, claim, looks)) for claim in found if study in claim.studies]
 
 
 class Trial:
@@ -56,6 +56,13 @@ class Trial:
         return [
             self.index.rows[name, variant, seed] for name, variant in sides for seed in self.index.seeds(name, variant)
         ]
+
+
+def _trial(tables: Tables, index: Index, claim: Claim, looks: Sequence[int]) -> Trial:
+    names = (name for condition in claim.conditions for name in index.points_of(condition.experiment))
+    planned = (index.plan["experiments"][name].get("looks") for name in names)
+    chosen = tuple(looks or next((found for found in planned if found), ()))
+    return Trial(tables, index, claim, chosen, look_level(chosen))
 
 
 def _verdict(trial: Trial) -> Verdict:

@@ -2,7 +2,6 @@
 times, worst errors. The rule that judges them is in reports.verdicts.
 """
 
-from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -10,7 +9,6 @@ from numpy.typing import ArrayLike, NDArray
 
 from reports.regions import Region
 from reports.statistics import LEVEL, Interval, paired_effect
-from reports.trends import Slope
 from reports.verdicts import Estimate
 
 Floats = NDArray[np.float64]
@@ -89,26 +87,6 @@ def floored_logs(values: ArrayLike, floor: float) -> Floats:
     if floor <= 0 or not np.isfinite(x).all() or (x < 0).any():
         raise ValueError("a ratio is of values that are at least 0, with a floor above 0")
     return np.log(np.maximum(x, floor))
-
-
-def times_ratio(
-    reference: Sequence[float | None], slower: Sequence[float | None], *, most: float, level: float = LEVEL
-) -> Estimate:
-    """Slower over reference, steps until something was reached, a seed each; None where it was not within `most`.
-
-    Those count at `most`, which makes a ratio smaller than it is where the slower side was cut off.
-    """
-    sides = [[most if steps is None else min(steps, most) for steps in side] for side in (reference, slower)]
-    cut = [sum(steps is None or steps > most for steps in side) for side in (reference, slower)]
-    found = difference(np.log(sides[0]), np.log(sides[1]), level=level)
-    return replace(_from_logs(found), censored=(cut[0], cut[1]))
-
-
-def slope(found: Slope) -> Estimate:
-    """A slope or an exponent, fitted for each seed."""
-    return Estimate(
-        value=found.slope, low=found.low, high=found.high, per_seed=tuple(map(float, found.per_seed)), scope="seeds"
-    )
 
 
 def worst(values: ArrayLike, region: Region) -> Estimate:

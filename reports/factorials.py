@@ -64,6 +64,9 @@ class Term:
     f: float | None
     p_value: float | None
     """None for one seed, and where the model leaves no error."""
+    share: float | None
+    """Part of the sum of squares between the means of the cells: those of all terms but the seeds add up to 1. None for
+    the seeds, and where all cells have one mean."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -117,8 +120,9 @@ def f_tests(data: pd.DataFrame, base: Mapping[str, Any]) -> list[Term]:
         for chosen in combinations(range(len(design.factors)), order):
             names[":".join(f"C(f{i})" for i in chosen)] = tuple(design.factors[i] for i in chosen)
     error = (len(design.y) - 1) * (design.y.shape[1] - 1)
+    shares = _shares(design, list(names.values()))
     if not _has_error(design):
-        return [_no_test(factors, design, error) for factors in names.values()]
+        return [_no_test(factors, design, error, shares[factors]) for factors in names.values()]
     table = anova_lm(_fit(design, "*".join(f"C(f{i})" for i in range(len(design.factors)))), typ=2)
     return [
         Term(
@@ -127,8 +131,23 @@ def f_tests(data: pd.DataFrame, base: Mapping[str, Any]) -> list[Term]:
             error_freedom=error,
             f=float(table.loc[name, "F"]),
             p_value=float(table.loc[name, "PR(>F)"]),
+            share=shares[factors],
         )
         for name, factors in names.items()
+    ]
+
+
+def complete_runs(data: pd.DataFrame, base: Mapping[str, Any]) -> list[tuple[dict[str, int], float]]:
+    """Runs of the seeds that have a value in every cell, seed by seed: the place of each factor's level, and the value.
+
+    Places count from the base level, 0. Arguments and errors as for `main_effects`.
+    """
+    design = _design(data, base)
+    cells = list(product(*(range(size) for size in design.sizes)))
+    return [
+        (dict(zip(design.factors, cell, strict=True)), float(value))
+        for of_seed in design.y
+        for cell, value in zip(cells, of_seed, strict=True)
     ]
 
 
@@ -245,7 +264,25 @@ def _tests(design: _Design, weights: Floats, level: float) -> Iterator[tuple[flo
         yield float(low), float(high), float(test.pvalue)
 
 
-def _no_test(factors: tuple[str, ...], design: _Design, error: int) -> Term:
+def _shares(design: _Design, terms: Sequence[tuple[str, ...]]) -> dict[tuple[str, ...], float | None]:
+    """Term to its share. The design being balanced, the sums of squares of the terms add up to that of the cells."""
+    means = design.y.mean(axis=0).reshape(design.sizes)
+    total = float(((means - means.mean()) ** 2).sum())
+    if np.ptp(means) <= ROUNDING * np.abs(means).max():
+        return dict.fromkeys(terms)
+    axes = {name: axis for axis, name in enumerate(design.factors)}
+    return {term: None if term == (SEED,) else _square(means, [axes[name] for name in term]) / total for term in terms}
+
+
+def _square(means: Floats, axes: Sequence[int]) -> float:
+    """Sum of squares of a term, one value a cell: the mean over the other factors less what lower terms explain."""
+    part = means.mean(axis=tuple(set(range(means.ndim)) - set(axes)), keepdims=True)
+    for axis in axes:
+        part = part - part.mean(axis=axis, keepdims=True)
+    return float((part**2).sum()) * means.size / part.size
+
+
+def _no_test(factors: tuple[str, ...], design: _Design, error: int, share: float | None) -> Term:
     sizes = dict(zip(design.factors, design.sizes, strict=True)) | {SEED: len(design.y)}
     freedom = int(np.prod([sizes[name] - 1 for name in factors]))
-    return Term(factors=factors, freedom=freedom, error_freedom=error, f=None, p_value=None)
+    return Term(factors=factors, freedom=freedom, error_freedom=error, f=None, p_value=None, share=share)

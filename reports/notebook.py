@@ -16,7 +16,7 @@ COLUMNS = (
     *("study", "experiment", "variant", "is_base", "changes", "seed", "state"),
     *("split", "metric", "coordinate", "axis", "at", "value"),
     *COSTS,
-    "folder",
+    *("folder", "looks"),
 )
 NEEDED = ("experiment", "variant", "seed", "metric", "value")
 """Columns without which a frame has no effects."""
@@ -70,7 +70,7 @@ def _long_range(rows: StudyRows) -> pd.DataFrame:
 
 
 def _of_run(settings: Sequence[str]) -> list[str]:
-    return ["is_base", "changes", *COSTS, "folder", *settings]
+    return ["is_base", "changes", *COSTS, "folder", "looks", *settings]
 
 
 def _key(row: RunRow) -> dict[str, Any]:
@@ -85,6 +85,7 @@ def _run(row: RunRow, study: StudyRows, settings: Sequence[str]) -> dict[str, An
         "is_base": row.variant == plan["base"],
         "changes": describe_changes(plan["changes"].get(row.variant, {})),
         "folder": str(row.folder),
+        "looks": " ".join(map(str, plan.get("looks", []))),
         **{cost: costs.get(cost) for cost in COSTS},
         **{path: _setting(row, path) for path in settings},
     }
@@ -125,11 +126,11 @@ def _complete(frame: pd.DataFrame, base: str | None) -> pd.DataFrame:
         raise RowsError(
             "results: without the column is_base; say which variant is the base: effects(results, base=...)"
         )
-    usual = {"study": "", "state": "completed", "split": "test", "coordinate": "", "folder": ""}
+    usual = {"study": "", "state": "completed", "split": "test", "coordinate": "", "folder": "", "looks": ""}
     frame = frame.assign(**{name: value for name, value in usual.items() if name not in frame})
     if base is not None:
         frame = frame.assign(is_base=frame["variant"] == base)
-    columns = ["study", *VALUE_COLUMNS, "is_base", "folder"]
+    columns = ["study", *VALUE_COLUMNS, "is_base", "looks", "folder"]
     frame = frame[columns].drop_duplicates(columns[:-1], ignore_index=True)
     same = frame.duplicated(["study", *KEY, "split", "metric", "coordinate"])
     if same.any():
@@ -176,6 +177,7 @@ def _plan(experiment: str, runs: pd.DataFrame) -> ExperimentPlan:
         "design": "variants",
         "variants": variants,
         "changes": {},
+        "looks": [int(n) for n in str(runs["looks"].iloc[0]).split()],
     }
 
 

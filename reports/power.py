@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import optimize, stats
 
-from reports.statistics import LEVEL, summarise
+from reports.statistics import LEVEL, Interval, summarise
 
 POWER = 0.8
 """How often an effect of the wanted size is to be found."""
@@ -24,6 +24,19 @@ def noise_floor(base: ArrayLike) -> float | None:
     Raises ValueError without a value and for values that are not finite.
     """
     return summarise(base).deviation
+
+
+def deviation_interval(deviation: float, n: int, *, level: float = LEVEL) -> Interval | None:
+    """Where the true deviation lies, given the sample deviation of n normal values; None below two values.
+
+    s * sqrt((n - 1) / q), q the quantiles of chi-square on n - 1 degrees of freedom at both ends of the level. Raises
+    ValueError for a negative or infinite deviation.
+    """
+    _check_deviation(deviation)
+    if n < 2:
+        return None
+    low, high = deviation * np.sqrt((n - 1) / stats.chi2.isf([(1 - level) / 2, (1 + level) / 2], n - 1))
+    return float(low), float(high)
 
 
 def power_of_test(effect: float, deviation: float, n: int, *, level: float = LEVEL) -> float:
@@ -80,7 +93,11 @@ def _enough(n: int, effect: float, deviation: float, power: float, level: float)
 
 
 def _check(deviation: float, power: float, level: float) -> None:
-    if not 0 <= deviation < np.inf:
-        raise ValueError(f"the deviation must be a finite number of at least 0: {deviation}")
+    _check_deviation(deviation)
     if not 1 - level < power < 1:
         raise ValueError(f"the power must lie between {1 - level:g} and 1: {power}")
+
+
+def _check_deviation(deviation: float) -> None:
+    if not 0 <= deviation < np.inf:
+        raise ValueError(f"the deviation must be a finite number of at least 0: {deviation}")

@@ -13,12 +13,12 @@ from functools import cached_property
 import numpy as np
 import pandas as pd
 
-from reports.metrics import LONG_RANGE
+from reports.metrics import LONG_RANGE, facts
 from reports.register import TARGETS, Condition
 from reports.rows import COUNTED, ITEMS, RunRow
-from reports.statistics import ROUNDING
+from reports.statistics import ROUNDING, Interval
 from reports.table import SPLITS, RunKey, Tables
-from reports.trends import SUMMARIES, horizon, slope
+from reports.trends import SUMMARIES, Horizon, horizon, slope
 
 MAIN = ""
 """Coordinate of a metric as a whole."""
@@ -35,6 +35,17 @@ class Point:
     y: float
 
 
+@dataclass(frozen=True, kw_only=True)
+class Share:
+    """A share of right answers that is a term of a quantity."""
+
+    sign: int
+    """1, or -1 where it is subtracted."""
+    value: float
+    items: int
+    """Independent test items that it is a share of."""
+
+
 @dataclass(kw_only=True)
 class Measured:
     """One variant of a condition: its quantity in each seed that has one."""
@@ -42,6 +53,10 @@ class Measured:
     values: dict[int, float] = field(default_factory=dict)
     censored: dict[int, int] = field(default_factory=dict)
     """Seeds whose value was cut off: 1 where the true one may be larger, -1 where it may be smaller."""
+    brackets: dict[int, Interval] = field(default_factory=dict)
+    """Seeds whose true value lies anywhere from the first to below the second: a horizon between points of a grid."""
+    shares: dict[int, tuple[Share, ...]] = field(default_factory=dict)
+    """Of seeds whose value is a sum of shares of known test items: its terms."""
     points: list[Point] = field(default_factory=list)
 
 
@@ -52,8 +67,11 @@ class Index:
         self.plan = tables.study.plan
         self.rows: dict[RunKey, RunRow] = {(row.experiment, row.variant, row.seed): row for row in tables.study.runs}
         self._values: dict[tuple[RunKey, str, str], dict[str, float]] = {}
+        self._drawn = tables.items
         far = tables.reported[tables.reported["metric"] == LONG_RANGE]
-        frame = pd.concat([tables.values, far]).dropna(subset=["value"])
+        frame = pd.concat([tables.values, far])
+        names = ("experiment", "variant", "seed", "split", "metric")
+        self._reported = {(tuple(run), split, metric) for *run, split, metric in frame[[*names]].itertuples(index=False)}
         names = ("experiment", "variant", "seed", "split", "metric", "coordinate", "value")
         for experiment, variant, seed, split, metric, at, value in zip(*(frame[name] for name in names), strict=True):
             key = ((experiment, variant, int(seed)), split, metric)

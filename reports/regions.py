@@ -1,7 +1,10 @@
 """Regions: the values of a quantity that agree with a claim, fixed before the run."""
 
 from dataclasses import dataclass
-from math import inf, isfinite, isnan
+from math import inf, isclose, isfinite, isnan
+
+ROUNDING = 1e-12
+"""Part of an end of a region within which a value counts as equal to it: 0.3 - 0.1 is 0.2."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -50,15 +53,21 @@ class Region:
 
     def holds(self, low: float, high: float) -> bool:
         """Whether all of an interval, or a point given twice, lies inside."""
+        low, high = self.snapped(low), self.snapped(high)
         if self.closed:
             return self.low <= low and high <= self.high
         return self.low < low and high < self.high
 
     def meets(self, low: float, high: float) -> bool:
         """Whether any of it does."""
+        low, high = self.snapped(low), self.snapped(high)
         if self.closed:
             return low <= self.high and self.low <= high
         return low < self.high and self.low < high
+
+    def snapped(self, value: float) -> float:
+        """The end of the region that a value is but for rounding, or the value itself; next to 0 nothing is rounding."""
+        return next((end for end in (self.low, self.high) if isclose(value, end, rel_tol=ROUNDING)), value)
 
 
 def brief(value: float) -> str:

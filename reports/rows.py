@@ -11,7 +11,7 @@ import csv
 import io
 import json
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from math import isfinite
 from pathlib import Path
@@ -36,7 +36,7 @@ STATES: tuple[State, ...] = get_args(State)
 COUNTED: tuple[State, ...] = ("completed", "diverged")
 """States whose values enter the numbers."""
 
-NOT_RUNS = ("report", "tune")
+NOT_RUNS = ("report", "tune", "match", "events")
 """Folders of a study that hold no runs."""
 
 
@@ -57,6 +57,10 @@ class ExperimentPlan(TypedDict):
     changes: dict[str, dict[str, Any]]  # variant to {dotted path: value}
     grid: NotRequired[dict[str, Any]]  # where the experiment is one point of a grid: {dotted path: value}
     family: NotRequired[str]  # name in the study file, which the points of a grid share
+    comparison: NotRequired[str]  # what is held equal: same (by default), tuned or matched
+    origin: NotRequired[str]  # experiment with the same settings whose variants were tuned or matched
+    left_out: NotRequired[dict[str, str]]  # variants of the origin that could not be made equal, and why
+    looks: NotRequired[list[int]]  # numbers of seeds at which it was to be looked whether more are needed
     units: NotRequired[dict[str, str]]  # what coordinates count in, where it is not tokens: {"distance": "words"}
     references: NotRequired[dict[str, dict[str, float]]]  # metric to {name: value}: floors, ceilings, oracles
     marks: NotRequired[dict[str, list[str]]]  # variant to properties that a reader must know: leaks_future
@@ -212,11 +216,10 @@ def read_plan(folder: Path) -> Plan:
     if not path.is_file():
         raise RowsError(f"{path}: no such file; a study's folder holds the plan of its runs")
     plan = _read(path, Plan)
-    for name, kind in {"study": str, "seeds": list, "experiments": dict, "runs": list}.items():
-        if not isinstance(plan[name], kind):  # type: ignore[literal-required]
-            raise RowsError(f"{path}: {name}: {plan[name]!r}: not of the type that is wanted, {kind.__name__}")  # type: ignore[literal-required]
+    _check_kinds(path, plan, {"study": str, "seeds": list, "experiments": dict, "runs": list})
     for experiment in plan["experiments"].values():
         _require(path, experiment, ExperimentPlan)
+        _check_kinds(path, experiment, {"headline": list, "chance": dict, "variants": list, "changes": dict})
     for run in plan["runs"]:
         _require(path, run, PlannedRun)
     return plan
@@ -225,7 +228,13 @@ def read_plan(folder: Path) -> Plan:
 def read_run(folder: Path) -> RunFile | None:
     """Read a run's run.json, if it is there. RowsError where it cannot be used."""
     path = folder / "run.json"
-    return _read(path, RunFile) if path.is_file() else None
+    if not path.is_file():
+        return None
+    run = _read(path, RunFile)
+    _check_kinds(path, run, {"id": str, "config": dict})
+    sections = {"task": dict, "model": dict, "train": dict}
+    _check_kinds(path, {**dict.fromkeys(sections), **run["config"]}, sections)
+    return run
 
 
 def read_result(folder: Path) -> ResultFile | None:
@@ -236,6 +245,9 @@ def read_result(folder: Path) -> ResultFile | None:
     result = _read(path, ResultFile)
     if result["status"] not in get_args(Status):
         raise RowsError(f"{path}: status: {result['status']!r}: one of {', '.join(get_args(Status))}")
+    _check_kinds(path, result, {"cost": dict, "signatures": dict, "versions": dict, "references": dict, "notes": list})
+    for levels in result.get("references", {}).values():
+        _check_kinds(path, {"references": levels}, {"references": dict})
     _check_metrics(path, result["metrics"])
     for name, number in result["cost"].items():
         _check_number(path, f"cost: {name}", number)
@@ -387,6 +399,13 @@ def _require(path: Path, content: Any, kind: Any) -> None:
     absent = sorted(kind.__required_keys__ - content.keys())
     if absent:
         raise RowsError(f"{path}: without {', '.join(absent)}")
+
+
+def _check_kinds(path: Path, content: Mapping[str, Any], kinds: Mapping[str, type]) -> None:
+    """Fields that are there are of the type that is wanted."""
+    for name, kind in kinds.items():
+        if name in content and not isinstance(content[name], kind):
+            raise RowsError(f"{path}: {name}: {content[name]!r}: not of the type that is wanted, {kind.__name__}")
 
 
 def _check_metrics(path: Path, metrics: Any) -> None:

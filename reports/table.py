@@ -5,7 +5,7 @@ are not one per seed. A diverged run enters with the values that were fixed befo
 """
 
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import ceil
 from typing import Any, cast
@@ -16,6 +16,7 @@ import pandas as pd
 from reports.items import Resampled, constant, drawn_variance, resampled_by_metric
 from reports.metrics import LONG_RANGE
 from reports.rows import COUNTED, ITEMS, STATES, Cost, ExperimentPlan, Plan, RowsError, RunRow, StudyRows, read_metrics
+from reports.sequential import look_level, look_p_value
 from reports.statistics import Effect, Summary, holm, paired_effect, summarise
 
 COSTS = tuple(Cost.__annotations__)
@@ -275,27 +276,30 @@ def effects_table(study: StudyRows, values: pd.DataFrame, items: Items) -> pd.Da
 
     `scope` says what the interval speaks of: new seeds on these test items, or new items too. `p_holm` is corrected
     for the variants of the experiment, metric by metric (Holm 1979). The counts are of runs, of the variant and of its
-    base.
+    base. Where seeds were added at looks, intervals and p values are those of a look (reports.sequential).
     """
     counts = _counts(study)
-    table = _frame((_effect_record(pairing, items, counts) for pairing in _pairings(study, values)), EFFECT_COLUMNS)
+    looks = {name: plan.get("looks", []) for name, plan in study.plan["experiments"].items()}
+    found = (_effect_record(pairing, items, counts, looks[pairing.experiment]) for pairing in _pairings(study, values))
+    table = _frame(found, EFFECT_COLUMNS)
     table = table.astype(dict.fromkeys(["difference", *OPTIONAL], float))
     for _, family in table.groupby(["experiment", "metric"], sort=False):
         table.loc[family.index, "p_holm"] = [float("nan") if p is None else p for p in holm(family["p_value"].tolist())]
     return table
 
 
-def _effect_record(pairing: Pairing, items: Items, counts: Counts) -> dict[str, Any]:
+def _effect_record(pairing: Pairing, items: Items, counts: Counts, looks: Sequence[int]) -> dict[str, Any]:
     base, variant = zip(*pairing.pairs.values(), strict=True)
     drawn = [
         [items.get(key, {}).get(pairing.metric) for key in pairing.keys(side)]
         for side in (pairing.base, pairing.variant)
     ]
-    effect = paired_effect(base, variant, item_variance=drawn_variance(*drawn))
+    effect = paired_effect(base, variant, item_variance=drawn_variance(*drawn), level=look_level(looks))
     key = {name: getattr(pairing, name) for name in ("experiment", "metric", "split", "base", "variant")}
     return {
         **key,
         **vars(effect),
+        "p_value": look_p_value(effect.p_value, looks),
         "scope": "seeds" if effect.item_variance is None else "seeds and items",
         **{count: counts[pairing.experiment, pairing.variant][count] for count in COUNTS},
         **{f"base_{count}": counts[pairing.experiment, pairing.base][count] for count in COUNTS},

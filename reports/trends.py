@@ -6,6 +6,7 @@ points would say how straight the line is, and little of what a new seed would d
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from math import inf
 from typing import NamedTuple
 
 import numpy as np
@@ -132,24 +133,30 @@ class Horizon(NamedTuple):
     x: float
     beyond: int
     """1 where the true one may be larger (it never falls), -1 where it may be smaller (below from the start), or 0."""
+    low: float
+    high: float
+    """Where the true one lies: at or above the last good point, below the first bad one; from 0, or to infinity."""
 
 
 def horizon(x: ArrayLike, y: ArrayLike, threshold: float) -> Horizon:
     """Largest x up to which y >= threshold at every point.
 
-    Between the last such point and the next, below, it is where a line in log2 x crosses the threshold. The largest x
-    if it never falls, the smallest if it is below from the start. What y does after it has fallen does not count.
-    ValueError where some x is not positive.
+    Between the last such point and the next, below, it is where a line in log2 x crosses the threshold: one guess, for
+    all that the points say is that the curve falls somewhere between them. The largest x if it never falls, the
+    smallest if it is below from the start. What y does after it has fallen does not count. ValueError where some x is
+    not positive.
     """
     points, values = _curve(_positive("horizon", x), y)
     below = values < threshold
     if not below.any():
-        return Horizon(float(points[-1]), 1)
+        return Horizon(float(points[-1]), 1, float(points[-1]), inf)
     first = int(below.argmax())
     if first == 0:
-        return Horizon(float(points[0]), -1)
-    (left, right), (high, low) = np.log2(points[first - 1 : first + 1]), values[first - 1 : first + 1]
-    return Horizon(float(2 ** (left + (right - left) * (high - threshold) / (high - low))), 0)
+        return Horizon(float(points[0]), -1, 0.0, float(points[0]))
+    good, bad = points[first - 1 : first + 1].tolist()
+    (left, right), (high, low) = np.log2((good, bad)), values[first - 1 : first + 1]
+    crossing = float(2 ** (left + (right - left) * (high - threshold) / (high - low)))
+    return Horizon(min(max(crossing, good), bad), 0, good, bad)
 
 
 def _curve(x: ArrayLike, y: ArrayLike) -> tuple[Floats, Floats]:

@@ -34,9 +34,6 @@ NO_EFFECT = "no effect larger than"
 FIRM = 5
 """Seeds below which a verdict is provisional."""
 
-LOOKS = (5, 10, 20)
-"""Numbers of seeds at which a study that adds seeds until it is resolved may be judged."""
-
 
 @dataclass(frozen=True, kw_only=True)
 class Estimate:
@@ -348,11 +345,6 @@ def order(names: Sequence[str], *, slack: float, margin: float) -> list[tuple[st
     if len(names) < 2 or slack < 0 or margin <= 0:
         raise ValueError("an order has two names at least, a slack of at least 0 and a margin above 0")
     return [*((a, b, Region(low=-slack)) for a, b in pairwise(names)), (names[0], names[-1], Region(low=margin))]
-
-
-def look_level(looks: Sequence[int] = LOOKS, *, level: float = LEVEL) -> float:
-    """Level of each interval where seeds may be added: the chance of error is divided by the number of looks."""
-    return 1 - (1 - level) / max(len(looks), 1)
 
 
 def false_verdicts(verdicts: Sequence[Verdict], *, level: float = LEVEL) -> str:

@@ -10,6 +10,15 @@ import pytest
 ROOT = Path(__file__).parents[1]
 OURS = {"ablations", "models", "datamodules", "reports"}
 ALLOWED = {"models": set(), "datamodules": set(), "reports": set(), "ablations": {"models", "datamodules"}}
+PAGES = ("reports.pages.page", "reports.pages.comparison", "reports.pages.watch")
+OF_REPORTS = {
+    "cli.py": (*PAGES, "reports.figures.attention_maps", "reports.entries"),
+    "sweep.py": PAGES,
+    "looks.py": ("reports.pages.page", "reports.looks", "reports.sequential"),
+    "power.py": ("reports.noise",),
+    "tune.py": ("reports.trials",),
+}
+"""What files of `ablations` take of `reports` beside the rows, which all may read."""
 HEAVY = {"torch", "lightning", "torchmetrics"}
 
 
@@ -37,11 +46,8 @@ FILES = [path for package in sorted(OURS) for path in sorted((ROOT / package).rg
 def test_a_package_imports_only_what_it_may(path: Path) -> None:
     package = path.relative_to(ROOT).parts[0]
     ours = {module for module in imports(path, inside=True) if module.partition(".")[0] in OURS - {package}}
-    if package == "ablations":  # rows everywhere; the rest of reports only inside a command
-        ours -= {"reports.rows"}
-        if path.name in ("cli.py", "sweep.py"):
-            ours -= {f"reports.pages.{name}" for name in ("page", "comparison", "watch")}
-            ours -= {"reports.figures.attention_maps", "reports.entries"}
+    if package == "ablations":
+        ours -= {"reports.rows", *OF_REPORTS.get(path.name, ())}
     assert roots(ours) <= ALLOWED[package], f"{path} imports {ours}"
 
 

@@ -1,9 +1,10 @@
 """What a probe is: a mechanism measured on a model as it stands, off the path of training."""
 
 import copy
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
+import torch
 from torch import nn
 
 from models.losses import Batch
@@ -22,6 +23,16 @@ Probe = Callable[[nn.Module, Sequence[Batch]], list[Measurement]]
 
 Raises ValueError, in one line, where it does not apply to the model or to the task.
 """
+
+
+def largest(values: Iterable[float]) -> float:
+    """The largest of at least one value; NaN where one of them is, which `max` would pass over."""
+    return float(torch.tensor(list(values), dtype=torch.float64).max())
+
+
+def smallest(values: Iterable[float]) -> float:
+    """The smallest of at least one value; NaN where one of them is."""
+    return float(torch.tensor(list(values), dtype=torch.float64).min())
 
 
 def exact_copy(model: nn.Module) -> nn.Module:

@@ -7,7 +7,7 @@ import torch
 from torch import nn
 
 from models.losses import Batch, predict, token_loss
-from models.probes.base import Measurement, exact_copy
+from models.probes.base import Measurement, exact_copy, largest
 
 LEAST = 1e-300
 """What a gradient of zero counts as on a logarithmic scale."""
@@ -37,7 +37,7 @@ def _of_stack(prefix: str, norms: list[float]) -> list[Measurement]:
     layers = [Measurement(f"{prefix}gradient_norm", f"layer={n}", norm) for n, norm in enumerate(norms, start=1)]
     if len(norms) == 1:
         return layers
-    first, last = (math.log10(max(norm, LEAST)) for norm in (norms[0], norms[-1]))
+    first, last = (math.log10(largest((norm, LEAST))) for norm in (norms[0], norms[-1]))
     return [Measurement(f"{prefix}gradient_decades", "", first - last), *layers]
 
 

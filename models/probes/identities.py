@@ -13,7 +13,7 @@ from models.attention import Attention, attention_maps, watched
 from models.feed_forwards import FeedForward
 from models.losses import Batch, predict
 from models.masks import Mask
-from models.probes.base import Measurement, exact_copy
+from models.probes.base import Measurement, exact_copy, largest, smallest
 from models.probes.inputs import first, sequences
 from models.transformer import TransformerSequenceModel
 
@@ -39,7 +39,8 @@ def equal_keys(model: nn.Module, batches: Sequence[Batch]) -> list[Measurement]:
         predict(exact, first(batches[0]))
     if not calls:
         raise ValueError("equal-keys: a model without attention heads has no keys")
-    return [Measurement("equal_keys_error", "", max(max(_from_mean(*call), _from_pairs(*call)) for call in calls))]
+    errors = [error(*call) for call in calls for error in (_from_mean, _from_pairs)]
+    return [Measurement("equal_keys_error", "", largest(errors))]
 
 
 def _from_mean(kind: Attention, q: Tensor, k: Tensor, v: Tensor, mask: Mask) -> float:
@@ -71,7 +72,7 @@ def permutation(model: nn.Module, batches: Sequence[Batch]) -> list[Measurement]
     for _ in range(ORDERS):
         order = torch.randperm(inputs.shape[1], generator=draw)
         errors.append(_difference(exact(inputs[:, order]), outputs[:, order], outputs))
-    return [Measurement("permutation_error", "", max(errors))]
+    return [Measurement("permutation_error", "", largest(errors))]
 
 
 @torch.no_grad()
@@ -87,16 +88,16 @@ def per_word(model: nn.Module, batches: Sequence[Batch]) -> list[Measurement]:
         predict(copied, first(batches[0]))
     if not calls:
         raise ValueError("per-word: the model has no feed-forward sublayer")
-    return [Measurement("per_word_change", "", max(_of_others(*call) for call in calls))]
+    return [Measurement("per_word_change", "", largest(_of_others(*call) for call in calls))]
 
 
 def _of_others(sublayer: FeedForward, x: Tensor) -> float:
-    draw, outputs, worst = torch.Generator().manual_seed(0), sublayer(x), 0.0
+    draw, outputs, changes = torch.Generator().manual_seed(0), sublayer(x), []
     for word in range(0, x.shape[1], -(-x.shape[1] // WORDS)):
         others = torch.randn(x.shape, generator=draw, dtype=x.dtype)
         others[:, word] = x[:, word]
-        worst = max(worst, (sublayer(others)[:, word] - outputs[:, word]).abs().max().item())
-    return worst
+        changes.append((sublayer(others)[:, word] - outputs[:, word]).abs().max().item())
+    return largest(changes)
 
 
 class Fixed(Attention):
@@ -131,8 +132,8 @@ def frozen_linear(model: nn.Module, batches: Sequence[Batch]) -> list[Measuremen
         frozen.get_submodule(name).kind = Fixed(weights)
     fixed = _from_linear(lambda inputs: frozen.stack.encode(inputs, None), x)
     return [
-        Measurement("frozen_linear_error", "", max(fixed)),
-        Measurement("unfrozen_linear_error", "", min(free)),
+        Measurement("frozen_linear_error", "", largest(fixed)),
+        Measurement("unfrozen_linear_error", "", smallest(free)),
     ]
 
 

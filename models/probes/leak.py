@@ -10,7 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from models.losses import IGNORED, Batch, predict, token_loss
-from models.probes.base import Measurement, exact_copy
+from models.probes.base import Measurement, exact_copy, largest
 from models.probes.inputs import first, read_one_by_one, sequences
 from models.probes.sample import real_queries
 from models.probes.sizes import vocabularies
@@ -35,14 +35,14 @@ def leak(model: nn.Module, batches: Sequence[Batch]) -> list[Measurement]:
     length = tokens.shape[1]
     if length < 2:
         raise ValueError("leak: needs sequences of two tokens or more")
-    before, draw, worst = predict(exact, batch), torch.Generator().manual_seed(0), 0.0
+    before, draw, changes = predict(exact, batch), torch.Generator().manual_seed(0), []
     for first_place in range(DRAWS):
         places = torch.arange(first_place, ROWS * DRAWS, DRAWS) * (length - 1) // (ROWS * DRAWS)
         future = torch.arange(length) > places[:, None]  # (R, T)
         other = _others(exact, tokens, draw)
         changed = batch | {side: other.where(future.view(future.shape + (1,) * (tokens.dim() - 2)), tokens)}
-        worst = max(worst, (predict(exact, changed) - before)[~future].abs().max().item())
-    return [Measurement("leak", "", worst)]
+        changes.append((predict(exact, changed) - before)[~future].abs().max().item())
+    return [Measurement("leak", "", largest(changes))]
 
 
 def _rows(batch: Batch, n: int) -> Batch:

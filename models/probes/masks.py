@@ -10,7 +10,7 @@ from models.attention import attention_maps
 from models.config import ModelConfig
 from models.losses import Batch, predict
 from models.positions import Position
-from models.probes.base import Measurement
+from models.probes.base import Measurement, largest
 from models.probes.inputs import first, read_one_by_one, stretched
 
 CUTS = 8
@@ -31,10 +31,10 @@ def mask(model: nn.Module, batches: Sequence[Batch]) -> list[Measurement]:
     length = outputs.shape[1]
     cuts = range(1, length, -(-length // CUTS))
     changes = [(predict(copied, _other_future(batch, cut)) - outputs)[:, :cut].abs().max().item() for cut in cuts]
-    found = [Measurement("future_change", "", max(changes, default=0.0))]
+    found = [Measurement("future_change", "", largest(changes or [0.0]))]
     if maps:
         errors = [(weights.sum(-1) - 1).abs().max().item() for weights in maps.values()]
-        found.append(Measurement("row_sum_error", "", max(errors)))
+        found.append(Measurement("row_sum_error", "", largest(errors)))
     return found
 
 

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from models.losses import IGNORED, Batch, predict
-from models.probes.base import Measurement, exact_copy
+from models.probes.base import Measurement, exact_copy, largest
 from models.probes.gradients import LEAST
 from models.probes.inputs import first, sequences
 from models.probes.sample import MOST, answer_places
@@ -31,7 +31,7 @@ def reach(model: nn.Module, batches: Sequence[Batch]) -> list[Measurement]:
     for distance, batch in _questions(batches):
         found.setdefault(distance, []).append(_norms(exact, batch, distance))
     means = {distance: torch.cat(norms).mean().item() for distance, norms in sorted(found.items())}
-    return [Measurement("log_reach", f"distance={n}", math.log10(max(mean, LEAST))) for n, mean in means.items()]
+    return [Measurement("log_reach", f"distance={n}", math.log10(largest((mean, LEAST)))) for n, mean in means.items()]
 
 
 def _questions(batches: Sequence[Batch]) -> Iterator[tuple[int, Batch]]:

@@ -1,11 +1,12 @@
 """Figures that follow from how an experiment is laid out: ladders, curves over a setting, factorial designs."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from math import nan
 from statistics import fmean
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pandas as pd
+from matplotlib.figure import Figure
 
 from reports.experiment import Experiment
 from reports.figures.captions import incomplete, joined
@@ -15,13 +16,17 @@ from reports.figures.labels import references
 from reports.figures.ladders import ladder_figure, rungs
 from reports.figures.layouts import effects_figure
 from reports.figures.settings import numeric_settings, settings_figure, settings_rows
-from reports.figures.theme import INK, Style
+from reports.figures.theme import INK, LABEL_LENGTH, TICK, Style
 from reports.metrics import facts
 from reports.table import by_seed, describe_value, records
+
+if TYPE_CHECKING:  # statsmodels is slow to import
+    from reports.factorials import Contrast
 
 MOST = 3
 """Metrics side by side."""
 MOST_CONTRASTS = 30
+"""Rows of a figure of contrasts."""
 
 
 def design_pictures(experiment: Experiment, stem: str, gallery: Gallery) -> Iterator[Picture]:
@@ -82,12 +87,30 @@ def _settings(experiment: Experiment, stem: str, gallery: Gallery) -> Iterator[P
 
 
 def _factorial(experiment: Experiment, stem: str, gallery: Gallery) -> Iterator[Picture]:
-    levels = factor_levels(experiment.plan["changes"], experiment.base, experiment.config(experiment.base))
+    levels = factorial_levels(experiment)
     factors = list(next(iter(levels.values()), {}))
     if len(factors) == 2:
         yield from _heat(experiment, levels, (factors[0], factors[1]), stem, gallery)
-    elif len(factors) > 2:
+    if len(factors) > 1:
         yield from _contrasts(experiment, levels, factors, stem, gallery)
+
+
+def factorial_levels(experiment: Experiment) -> dict[str, dict[str, Any]]:
+    """Variant to its level of every factor, as heatmaps.factor_levels; {} where the design is not factorial."""
+    if experiment.plan["design"] != "factorial":
+        return {}
+    return factor_levels(experiment.plan["changes"], experiment.base, experiment.config(experiment.base))
+
+
+def factorial_runs(experiment: Experiment, metric: str, levels: Mapping[str, Mapping[str, Any]]) -> pd.DataFrame:
+    """One row a run, as reports.factorials takes them: a column for each factor, seed, value."""
+    found = by_seed(experiment.values, experiment.name, metric)
+    return pd.DataFrame(
+        {**levels[variant], "seed": seed, "value": value}
+        for variant, values in found.items()
+        if variant in levels
+        for seed, value in values.items()
+    )
 
 
 def _heat(
@@ -141,49 +164,53 @@ def _contrasts(
     experiment: Experiment, levels: dict[str, dict[str, Any]], factors: list[str], stem: str, gallery: Gallery
 ) -> Iterator[Picture]:
     """Main effects and two-way interactions as a forest."""
-    from reports.factorials import interactions, main_effects
-
     base = {factor: levels[experiment.base][factor] for factor in factors}
-    effects, differences, metrics = [], [], []
-    for metric in experiment.metrics[:MOST]:
-        data = _runs(experiment, metric, levels)
-        try:
-            found = [*main_effects(data, base), *interactions(data, base)][:MOST_CONTRASTS]
-        except ValueError:  # a cell without any run: nothing is balanced yet
-            continue
-        frames = [frame.assign(metric=metric) for frame in contrast_frames(found)]
-        effects.append(frames[0])
-        differences.append(frames[1])
-        metrics.append(metric)
-        order = [contrast_label(contrast) for contrast in found]
-    if not metrics:
+    found = {m: _found(factorial_runs(experiment, m, levels), base) for m in experiment.metrics[:MOST]}
+    found = {metric: contrasts for metric, contrasts in found.items() if contrasts}
+    if not found:
         return
+    first = next(iter(found.values()))
+    order = [contrast_label(contrast) for contrast in first[:MOST_CONTRASTS]]
+    tables = {metric: contrast_frames(contrasts[:MOST_CONTRASTS]) for metric, contrasts in found.items()}
     figure = effects_figure(
-        pd.concat(effects),
-        pd.concat(differences),
-        metrics=metrics,
+        pd.concat([effects.assign(metric=metric) for metric, (effects, _) in tables.items()]),
+        pd.concat([differences.assign(metric=metric) for metric, (_, differences) in tables.items()]),
+        metrics=list(tables),
         base_values={},
         order=order,
         notes={},
         styles=dict.fromkeys(order, Style(INK, "-", "o")),  # colours are those of variants, which these are not
     )
-    caption = (
-        "Single settings: the mean over all combinations of the others, minus that at the base's value. Pairs (×): how "
-        "much the first makes a difference more at this value of the second than at the base's; zero where two changes "
-        "add up. Bars: 95\N{NO-BREAK SPACE}% intervals with seeds as blocks; only seeds with every combination count."
+    _fold(figure, order)
+    caption = joined(
+        [
+            "Single settings: the mean over all combinations of the others, minus that at the base's value. Pairs (×): "
+            "how much more of a difference the first makes at this value of the second than at the base's; zero where "
+            "two changes add up. Bars: 95\N{NO-BREAK SPACE}% t intervals over seeds; only seeds with every "
+            "combination count.",
+            f"{len(first) - len(order)} more contrasts are not drawn." if len(first) > len(order) else "",
+            incomplete(experiment),
+        ]
     )
-    caption = joined([caption, incomplete(experiment)])
-    names = ", ".join(facts(metric).name for metric in metrics)
+    names = ", ".join(facts(metric).name for metric in found)
     alt = f"Main effects and interactions of {', '.join(factors)}, a row each, for {names}."
-    yield gallery.hang(figure, f"{stem}-factorial", "Main effects and interactions", caption, alt=alt, kind="factorial")
+    title = "Main effects and interactions"
+    yield gallery.hang(figure, f"{stem}-interactions", title, caption, alt=alt, kind="factorial")
 
 
-def _runs(experiment: Experiment, metric: str, levels: dict[str, dict[str, Any]]) -> pd.DataFrame:
-    """One row a run: a column for each factor, seed, value."""
-    found = by_seed(experiment.values, experiment.name, metric)
-    return pd.DataFrame(
-        {**levels[variant], "seed": seed, "value": value}
-        for variant, values in found.items()
-        if variant in levels
-        for seed, value in values.items()
-    )
+def _fold(figure: Figure, order: list[str]) -> None:
+    """Pairs whose names are too long for one line are written on two; a cut would hide what they are."""
+    names = [name.replace(" × ", "\n× ") if len(name) > LABEL_LENGTH else name for name in order]
+    for label in figure.axes[0].set_yticklabels(names):
+        if "\n" in label.get_text():
+            label.set(fontsize=TICK, linespacing=1.0)
+
+
+def _found(data: pd.DataFrame, base: Mapping[str, Any]) -> list["Contrast"]:
+    """Main effects, then interactions; [] as long as no seed has every combination."""
+    from reports.factorials import interactions, main_effects
+
+    try:
+        return [*main_effects(data, base), *interactions(data, base)]
+    except ValueError:
+        return []

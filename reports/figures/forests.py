@@ -49,8 +49,8 @@ def plot_effects(
     then the part of the interval that the seeds account for is thick. `differences` has variant, seed, state,
     difference. A row without an effect stays, and says so. Means of `hollow` variants are drawn as rings.
     """
-    _difference_scale(ax, effects, differences, metric)
-    ax.hlines(np.arange(len(order) - 1) + 0.5, 0, 1, HAIRLINE, linewidth=0.6, zorder=0.5, transform=_across(ax))
+    difference_scale(ax, effects, differences, metric)
+    ax.hlines(np.arange(len(order) - 1) + 0.5, 0, 1, HAIRLINE, linewidth=0.6, zorder=0.5, transform=across(ax))
     of_variant = {row["variant"]: row for row in records(effects)}
     rows = [(y, of_variant[v], styles[v].colour) for y, v in enumerate(order) if v in of_variant]
     _plot_intervals(ax, rows)
@@ -58,13 +58,13 @@ def plot_effects(
     _plot_seeds(ax, differences, order, styles)
     _write_numbers(ax, rows, metric)
     for y in (y for y, variant in enumerate(order) if variant not in of_variant):
-        ax.annotate("no result", (0.03, y), xycoords=_across(ax), va="center", color=GREY, fontsize=NOTE)
+        ax.annotate("no result", (0.03, y), xycoords=across(ax), va="center", color=GREY, fontsize=NOTE)
     ax.axvline(0, color=INK, linewidth=1.1, zorder=1.5)
     ax.set_ylim(len(order) - 0.5, -0.5)
     ax.set_yticks(range(len(order)), [plain(variant) for variant in order])
     ax.tick_params(axis="y", length=0, labelsize=TEXT)
     ax.spines["left"].set_visible(False)
-    _mark_directions(ax, facts(metric).better)
+    mark_directions(ax, facts(metric).better)
     return ax
 
 
@@ -95,7 +95,7 @@ def _plot_intervals(ax: Axes, rows: Sequence[Row]) -> None:
         (thin if has_items else thick).append(([(effect["low"], y), (effect["high"], y)], colour))
         if part:
             thick.append(([(part[0], y), (part[1], y)], colour))
-        _mark_cut(ax, y, effect["low"], effect["high"], colour)
+        mark_cut(ax, y, effect["low"], effect["high"], colour)
     for lines, width in ((thin, 1.2), (thick, 3.4)):
         segments, colours = [line for line, _ in lines], [colour for _, colour in lines]
         ax.add_collection(LineCollection(segments, colors=colours, linewidths=width, zorder=3), autolim=False)
@@ -126,20 +126,20 @@ def _write_numbers(ax: Axes, rows: Sequence[Row], metric: str) -> None:
     for y, effect, _ in rows:
         decided = bool(effect["low"] > 0 or effect["high"] < 0)
         ax.annotate(
-            effect_text(effect, metric), (1, y), xytext=(8, 0), xycoords=_across(ax), textcoords="offset points",
+            effect_text(effect, metric), (1, y), xytext=(8, 0), xycoords=across(ax), textcoords="offset points",
             va="center", fontsize=TICK, annotation_clip=False, color=INK if decided else GREY,
         )  # fmt: skip
 
 
-def _mark_cut(ax: Axes, y: int, low: float, high: float, colour: str) -> None:
+def mark_cut(ax: Axes, y: float, low: float, high: float, colour: str) -> None:
     """Arrow heads where an interval runs out of the axes."""
     left, right = ax.get_xlim()
     for cut, place, marker in ((low < left, 0.014, "<"), (high > right, 0.986, ">")):
         if cut:
-            ax.plot(place, y, marker, color=colour, markersize=7, transform=_across(ax), zorder=3)
+            ax.plot(place, y, marker, color=colour, markersize=7, transform=across(ax), zorder=3)
 
 
-def _difference_scale(ax: Axes, effects: pd.DataFrame, differences: pd.DataFrame, metric: str) -> None:
+def difference_scale(ax: Axes, effects: pd.DataFrame, differences: pd.DataFrame, metric: str) -> None:
     """Limits and scale of an axis of differences; the seeds decide, so that one wide interval cannot hide the rest.
 
     Where an effect that is certain is less than a twentieth of the largest, the axis is linear around zero and
@@ -209,7 +209,7 @@ def _signed_tick(value: float) -> str:
     return f"{value:+.4g}".replace("-", "−") if abs(value) > 1e-12 else "0"
 
 
-def _mark_directions(ax: Axes, better: int) -> None:
+def mark_directions(ax: Axes, better: int) -> None:
     """Shade the worse side and name both."""
     if not better:
         return
@@ -228,6 +228,6 @@ def _write_below(ax: Axes, text: str, at: float, side: str, points: float) -> No
     )  # fmt: skip
 
 
-def _across(ax: Axes) -> Any:
+def across(ax: Axes) -> Any:
     """Coordinates with x as a share of the axes, y a row."""
     return ax.get_yaxis_transform()

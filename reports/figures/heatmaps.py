@@ -13,6 +13,7 @@ from reports.figures.forests import effect_text
 from reports.figures.layouts import panel_title
 from reports.figures.theme import COLOURS, GREY, NOTE, TICK, WIDTH, axes_at, plain, text_width, write_at
 from reports.metrics import facts, number
+from reports.statistics import t_interval
 from reports.table import describe_value, records
 
 if TYPE_CHECKING:  # statsmodels is slow to import
@@ -118,17 +119,16 @@ def contrast_label(contrast: "Contrast") -> str:
 
 
 def contrast_frames(contrasts: Sequence["Contrast"]) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Contrasts in the form of the tables that forests.plot_effects draws: effects, and differences by seed."""
+    """Contrasts in the form of the tables that forests.plot_effects draws: effects, and differences by seed.
+
+    Intervals are t intervals of the contrast within each seed, as those of any effect. The model's own would be too
+    narrow wherever some cells scatter more than others, as those of broken variants do.
+    """
     nan = float("nan")
-    effects = [
-        {
-            "variant": contrast_label(c),
-            "difference": c.estimate,
-            "low": nan if c.low is None else c.low,
-            "high": nan if c.high is None else c.high,
-        }
-        for c in contrasts
-    ]
+    effects = []
+    for c in contrasts:
+        low, high = t_interval(c.per_seed) or (nan, nan)
+        effects.append({"variant": contrast_label(c), "difference": c.estimate, "low": low, "high": high})
     differences = [
         {"variant": contrast_label(c), "seed": i, "state": "completed", "difference": value}
         for c in contrasts

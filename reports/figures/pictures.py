@@ -31,15 +31,16 @@ MOST_STEPS = 100
 
 
 def pictures(experiment: Experiment, stem: str, gallery: Gallery) -> Iterator[Picture]:
-    """Figures of results: effects, then what the design asks for, values along coordinates, learning curves, costs.
-
-    File names begin with `stem`.
-    """
+    """Figures of results: effects, then what the design asks for, values by distance. File names begin with `stem`."""
     if experiment.compared:
         yield _effects_picture(experiment, stem, gallery)
     yield from design_pictures(experiment, stem, gallery)
     on_sets = experiment.values[experiment.values["split"].isin(SPLITS)]
     yield from _axis_pictures(experiment, on_sets, stem, gallery, "distance")
+
+
+def training_pictures(experiment: Experiment, stem: str, gallery: Gallery) -> Iterator[Picture]:
+    """Figures of how the results were come by: learning curves, costs."""
     for metric in experiment.metrics:
         curves = experiment.tables.curves
         curves = curves[curves["metric"] == metric]

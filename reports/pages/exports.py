@@ -2,6 +2,7 @@
 
 runs.csv   metrics.csv   curves.csv   variants.csv   effects.csv   claims.csv   report.md
 variants.tex   effects.tex   verdicts.tex (where the study puts claims to the test)
+fairness.csv (where experiments have been matched or tuned)
 """
 
 import csv
@@ -12,6 +13,7 @@ from typing import Any, Literal
 import pandas as pd
 
 from reports.experiment import Experiment
+from reports.fairness import Fair, fairness_table
 from reports.pages import latex, markdown
 from reports.pages.verdicts import steps_by_claim
 from reports.rows import write_text
@@ -40,34 +42,43 @@ TEXTS = (
     *("experiment", "variant", "base", "state", "split", "metric", "coordinate", "changes", "scope", "id", "folder"),
     *("section", "kind", "steps", "task", "statement", "outcome", "counter_evidence", "note"),
     *CONDITION_TEXTS,
-    *("first_runs", "second_runs", "method", "agreement"),  # of a comparison
+    *("first_runs", "second_runs", "method", "agreement"),  # of two studies
+    *("comparison", "settings", "verdict"),  # of fair comparisons
 )
 ORIGIN_TEXTS = ("reason", "commit", "host", "device", "started", "ended")
 """Columns of text that are missing in a run without a result."""
 
 
-def write(tables: Tables, verdicts: Sequence[Verdict], folder: Path, measured: Sequence[str] = ()) -> list[str]:
+def write(
+    tables: Tables,
+    verdicts: Sequence[Verdict],
+    folder: Path,
+    measured: Sequence[str] = (),
+    fair: Sequence[Fair] = (),
+) -> list[str]:
     """Write every table of a study as CSV, and the report as Markdown and LaTeX; gives the names of the files.
 
-    `folder` is made if need be; `measured` are the titles of figures of measurements. claims.csv is there without
-    verdicts too, with its header alone, so that whatever reads it finds it; verdicts.tex is not, and one of an earlier
-    report is removed.
+    `folder` is made if need be; `measured` are the titles of figures of measurements, `fair` the experiments that have
+    been made equal in some way. claims.csv is there without verdicts too, with its header alone, so that whatever reads
+    it finds it; verdicts.tex and fairness.csv are not, and those of an earlier report are removed.
     """
     folder.mkdir(parents=True, exist_ok=True)
-    texts = {f"{name}.csv": csv_text(frame) for name, frame in frames(tables, verdicts).items()}
-    texts |= documents(tables, verdicts, measured)
+    texts = {f"{name}.csv": csv_text(frame) for name, frame in frames(tables, verdicts, fair).items()}
+    texts |= documents(tables, verdicts, measured, fair)
     for name, text in texts.items():
         write_text(folder / name, text)
-    if not verdicts:
-        (folder / "verdicts.tex").unlink(missing_ok=True)
+    for name in {"verdicts.tex", "fairness.csv"} - texts.keys():
+        (folder / name).unlink(missing_ok=True)
     return sorted(texts)
 
 
-def documents(tables: Tables, verdicts: Sequence[Verdict], measured: Sequence[str]) -> dict[str, str]:
+def documents(
+    tables: Tables, verdicts: Sequence[Verdict], measured: Sequence[str], fair: Sequence[Fair] = ()
+) -> dict[str, str]:
     """The files to be read by people, by name."""
     experiments = [Experiment(tables, name) for name in tables.study.plan["experiments"]]
     found = {
-        "report.md": markdown.document(tables, experiments, verdicts, measured),
+        "report.md": markdown.document(tables, experiments, verdicts, measured, fair),
         "variants.tex": latex.variants(experiments),
         "effects.tex": latex.effects(experiments),
     }
@@ -78,7 +89,7 @@ def documents(tables: Tables, verdicts: Sequence[Verdict], measured: Sequence[st
     )
 
 
-def frames(tables: Tables, verdicts: Sequence[Verdict]) -> dict[str, pd.DataFrame]:
+def frames(tables: Tables, verdicts: Sequence[Verdict], fair: Sequence[Fair] = ()) -> dict[str, pd.DataFrame]:
     """The tables that are written, by the name of their file without its suffix."""
     return {
         "runs": tables.runs,
@@ -87,6 +98,7 @@ def frames(tables: Tables, verdicts: Sequence[Verdict]) -> dict[str, pd.DataFram
         "variants": tables.variants,
         "effects": tables.effects,
         "claims": claims_table(verdicts, steps_by_claim(tables.study, verdicts)),
+        **({"fairness": fairness_table(fair)} if fair else {}),
     }
 
 

@@ -6,12 +6,15 @@ from math import isnan
 from typing import Any
 
 from reports.experiment import Experiment
+from reports.fairness import Fair, originals
 from reports.metrics import facts, number, signed
 from reports.pages import summary
+from reports.pages.fairness import caveats, metric_grid, sentences, settings_grid, texts, trials_note
 from reports.pages.findings import findings, lead
 from reports.pages.grids import optional
 from reports.pages.verdicts import in_words, steps_by_claim
 from reports.rows import StudyRows
+from reports.sequential import looks_sentence
 from reports.table import Tables, describe_counts, records
 from reports.verdicts import Verdict
 from reports.wording import effect_note, estimate, interval, outcomes, seeds_of
@@ -21,11 +24,16 @@ LIST = re.compile(r"^(\d*)([-+.)])(?=\s|$)")
 
 
 def document(
-    tables: Tables, experiments: Sequence[Experiment], verdicts: Sequence[Verdict], measured: Sequence[str] = ()
+    tables: Tables,
+    experiments: Sequence[Experiment],
+    verdicts: Sequence[Verdict],
+    measured: Sequence[str] = (),
+    fair: Sequence[Fair] = (),
 ) -> str:
     """The page: headline, variants and effects of each experiment, verdicts, what did not complete, origin.
 
-    `measured`: titles of figures of measurements, which stand in for a finding where nothing was trained.
+    `measured`: titles of figures of measurements, which stand in for a finding where nothing was trained. `fair`: the
+    experiments that have been made equal in some way.
     """
     study = tables.study
     doubts = [*summary.warnings(study), *summary.unreadable(tables.problems)]
@@ -36,6 +44,7 @@ def document(
         escape(summary.progress(study)),
         *(f"Warning: {escape(text)}" for text in doubts),
         escape(summary.foreign(study)),
+        *(part for found in fair for part in _fair(found)),
         *(part for experiment in experiments for part in _experiment(experiment, alone=len(experiments) == 1)),
         *_verdicts(verdicts, steps_by_claim(study, verdicts)),
         *_unfinished(study),
@@ -59,7 +68,7 @@ def table(columns: Sequence[str], rows: Sequence[Sequence[str]], *, texts: int =
 
 def _headline(experiments: Sequence[Experiment]) -> str:
     """What the experiment that speaks for the study says; empty where there is nothing to compare."""
-    leading = lead(experiments)
+    leading = lead(originals(experiments))
     if leading is None:
         return ""
     return _sentences(leading) if len(experiments) == 1 else f"{leading.name}: {_sentences(leading)}"
@@ -70,9 +79,28 @@ def _sentences(experiment: Experiment) -> str:
     return " ".join([found.headline, found.further, *found.caveats]) if found else ""
 
 
+def _fair(fair: Fair) -> Iterator[str]:
+    yield f"## Fair comparison: {escape(fair.origin.name)}"
+    yield "\n".join(f"- {escape(text)}" for text in [*sentences(fair), *caveats(fair)])
+    yield escape(trials_note(fair))
+    for metric in fair.metrics:
+        yield f"### {escape(facts(metric).name)} in all comparisons"
+        grid = metric_grid(fair, metric)
+        yield table(grid.columns, texts(grid), texts=len(grid.columns))
+    yield (
+        "Variant minus base of the same comparison; of the base the mean over seeds. The verdict is that with the same "
+        "settings (p corrected by Holm below 0.05), and after it those of other comparisons that differ."
+    )
+    yield "### What was made equal"
+    made = settings_grid(fair)
+    yield table(made.columns, texts(made), texts=len(made.columns))
+    yield "Under the parameters: share of the base's, and the share of its operations of training."
+
+
 def _experiment(experiment: Experiment, *, alone: bool) -> Iterator[str]:
     yield f"## {escape(experiment.name)}"
     yield "" if alone else escape(_sentences(experiment))
+    yield escape(looks_sentence(experiment.plan.get("looks", [])))
     yield "### Variants"
     yield _variants(experiment)
     yield "Means over seeds, with the sample deviation where there are two seeds or more."

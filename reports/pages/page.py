@@ -6,6 +6,7 @@ report/index.html   report/figures/*.png, *.svg   and the tables of reports.page
 import base64
 import hashlib
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,11 +15,13 @@ from markupsafe import Markup
 
 from reports import claims
 from reports.experiment import Experiment
+from reports.fairness import originals
 from reports.figures.gallery import Gallery
 from reports.figures.theme import theme
 from reports.pages import exports, summary
 from reports.pages.components import components
 from reports.pages.environment import TEMPLATES, environment
+from reports.pages.fairness import read_fairness
 from reports.pages.findings import lead
 from reports.pages.grids import Link, cost_grid
 from reports.pages.overall import overall_grid
@@ -42,12 +45,14 @@ def build(study_folder: Path, refresh: int | None = None) -> Path:
     tables = make_tables(study)
     folder = study_folder / "report"
     experiments = [Experiment(tables, name) for name in study.plan["experiments"]]
+    fair, problems = read_fairness(study, experiments)
+    tables = replace(tables, problems=[*tables.problems, *problems])
     with theme():
         gallery = Gallery(folder / "figures")
-        sections = list(make_sections(experiments, gallery))
+        sections = list(make_sections(experiments, gallery, fair))
         verdicts = claims.verdicts(tables)
         articles = make_articles(study, experiments, verdicts, gallery)
-    files = exports.write(tables, verdicts, folder, measurements(sections))
+    files = exports.write(tables, verdicts, folder, measurements(sections), fair)
     page = render(tables, experiments, sections, articles, files=files, refresh=refresh)
     write_text(folder / "index.html", page)
     gallery.clear()
@@ -67,12 +72,14 @@ def render(
     study, template = tables.study, environment().get_template("index.html")
     verdicts = [article.verdict for article in articles]
     told = told_by_claims(verdicts)
-    leading = None if told else lead(experiments)
+    leading = None if told else lead(originals(experiments))
     head = next((s for s in sections if leading and s.anchor == anchor(experiments.index(leading) + 1)), None)
     anchors = [anchor(place) for place, _ in enumerate(experiments, 1)]
     register = claims.read_register() if articles else ()
-    parts = components(experiments, anchors, sections, articles, register)
-    unfinished, cost, overall = summary.unfinished(study), cost_grid(tables), overall_grid(experiments)
+    same = [(e, at) for e, at in zip(experiments, anchors, strict=True) if e in originals(experiments)]
+    parts = components([e for e, _ in same], [at for _, at in same], sections, articles, register)
+    unfinished, cost = summary.unfinished(study), cost_grid(tables)
+    overall = overall_grid(originals(experiments))
     return template.render(
         study=study.plan["study"],
         description=study.plan.get("description", ""),
@@ -123,10 +130,15 @@ def _contents(sections: Sequence[Section], **parts: Any) -> list[Link]:
         "unfinished": "What did not complete",
     }
     has = {name: Link(text=text, target=f"#{name}") for name, text in named.items() if parts[name]}
-    experiments = [Link(text=section.name, target=f"#{section.anchor}") for section in sections if not section.is_point]
+    experiments = [link for section in sections if not section.is_point for link in _links(section)]
     before = [link for name, link in has.items() if name == "verdicts"]
     after = [link for name, link in has.items() if name != "verdicts"]
     return [*before, *experiments, *after, Link(text="How to repeat it", target="#origin")]
+
+
+def _links(section: Section) -> list[Link]:
+    fair = [Link(text=section.fair.name, target=f"#{section.fair.anchor}")] if section.fair else []
+    return [Link(text=section.name, target=f"#{section.anchor}"), *fair]
 
 
 def shared_note(runs: pd.DataFrame) -> str:
@@ -138,7 +150,11 @@ def shared_note(runs: pd.DataFrame) -> str:
 
 
 def most_at_once(runs: pd.DataFrame) -> int:
-    """The largest number of runs that were under way at one moment on one machine; `runs` as in Tables."""
+    """The largest number of runs that were under way at one moment on one machine; `runs` as in Tables.
+
+    Variants with the same settings are one run, which is counted once.
+    """
+    runs = runs.drop_duplicates("folder")
     times_of = {end: pd.to_datetime(runs[end], errors="coerce", utc=True, format="ISO8601") for end in ENDS}
     known = runs[["host"]].assign(**times_of).dropna()
     moments = pd.concat([known.assign(at=known[end], step=step) for end, step in zip(ENDS, (1, -1), strict=True)])

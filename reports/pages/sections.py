@@ -1,21 +1,25 @@
 """The sections of the page: one for each experiment, and one for each grid that is a curve."""
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import pandas as pd
 
 from reports.experiment import Experiment
+from reports.fairness import COMPARISONS, Fair
 from reports.families import Family, families
 from reports.figures.gallery import Gallery, Picture, slug
-from reports.figures.pictures import family_pictures, measured, pictures
+from reports.figures.pictures import family_pictures, measured, pictures, training_pictures
 from reports.pages.configurations import Configuration, configurations
 from reports.pages.evidence import effects_grid, noise_grid
 from reports.pages.examples import Example, examples, examples_caption
+from reports.pages.fairness import FairSection, fair_section
 from reports.pages.findings import Findings, findings
 from reports.pages.grids import Grid, Link, categories_grid, changes_grid, others_grid, variants_grid
+from reports.pages.importance import importance_caption, importance_grid
 from reports.rows import ITEMS
+from reports.sequential import looks_sentence
 from reports.table import SPLITS, records, with_axis, with_category
 from reports.wording import categories_caption, others_caption, times
 
@@ -35,6 +39,8 @@ class Section:
     warning: str = ""
     pictures: list[Picture]
     noise: Grid | None = None
+    importance: Grid | None = None
+    importance_caption: str = ""
     variants: Grid | None = None
     effects: Grid | None = None
     measured: list[Picture] = field(default_factory=list)
@@ -49,7 +55,9 @@ class Section:
     """With the anchor of each."""
     signature: str = ""
     is_point: bool = False
-    """One point of a grid that has a section of its own; it stands closed."""
+    """One point of a grid that has a section of its own, or one comparison of an experiment; it stands closed."""
+    fair: FairSection | None = None
+    """The experiment in all its comparisons, where it has others than this."""
 
     @property
     def hero(self) -> Picture | None:
@@ -57,15 +65,27 @@ class Section:
         return next((picture for picture in self.pictures if picture.kind == EFFECTS), None)
 
 
-def make_sections(experiments: Sequence[Experiment], gallery: Gallery) -> Iterator[Section]:
-    """A section for each experiment; before the first point of a grid one for the grid, as soon as it is a curve."""
+def make_sections(experiments: Sequence[Experiment], gallery: Gallery, fair: Sequence[Fair] = ()) -> Iterator[Section]:
+    """A section for each experiment; before the first point of a grid one for the grid, as soon as it is a curve.
+
+    `fair`: those that have been made equal in some way, whose sections have the comparison with them.
+    """
+    compared = {found.origin.name: found for found in fair}
     grids = {min(experiments.index(point) for point in family.points): family for family in families(experiments)}
     shown: set[str] = set()
     for place, experiment in enumerate(experiments):
         if place in grids and (section := _family_section(grids[place], place + 1, gallery)).pictures:
             shown |= {point.name for point in grids[place].points}
             yield section
-        yield replace(make_section(experiment, place + 1, gallery), is_point=experiment.name in shown)
+        in_grid = experiment.name in shown
+        section = make_section(experiment, place + 1, gallery, training=not in_grid)
+        is_point = in_grid or bool(experiment.plan.get("origin"))
+        yield replace(section, is_point=is_point, fair=_fair(compared, experiment, place + 1, gallery))
+
+
+def _fair(compared: Mapping[str, Fair], experiment: Experiment, place: int, gallery: Gallery) -> FairSection | None:
+    found = compared.get(experiment.name)
+    return None if found is None else fair_section(found, place, f"{place:02}-{slug(experiment.name)}", gallery)
 
 
 def anchor(place: int) -> str:
@@ -84,10 +104,14 @@ def _family_section(family: Family, place: int, gallery: Gallery) -> Section:
     )
 
 
-def make_section(experiment: Experiment, place: int, gallery: Gallery) -> Section:
-    """Draw and write what there is of one experiment, the `place`th of the study."""
+def make_section(experiment: Experiment, place: int, gallery: Gallery, *, training: bool = True) -> Section:
+    """Draw and write what there is of one experiment, the `place`th of the study.
+
+    Without `training` no learning curves and costs: the points of a grid are many, and the rows are in the CSV files.
+    """
     stem = f"{place:02}-{slug(experiment.name)}"
     categories = categories_grid(experiment)
+    importance = importance_grid(experiment)
     shown = [(f"{anchor(place)}-{found.anchor_key}", found) for found in configurations(experiment) if found.settings]
     return Section(
         name=experiment.name,
@@ -96,8 +120,13 @@ def make_section(experiment: Experiment, place: int, gallery: Gallery) -> Sectio
         findings=findings(experiment),
         notes=tuple(notes(experiment)),
         warning=_warning(experiment),
-        pictures=list(pictures(experiment, stem, gallery)),
+        pictures=[
+            *pictures(experiment, stem, gallery),
+            *(training_pictures(experiment, stem, gallery) if training else ()),
+        ],
         noise=noise_grid(experiment),
+        importance=importance,
+        importance_caption=importance_caption(importance) if importance else "",
         variants=variants_grid(experiment, _links(shown)),
         effects=effects_grid(experiment),
         measured=list(measured(experiment, stem, gallery)),
@@ -127,11 +156,16 @@ def _links(shown: Sequence[tuple[str, Configuration]]) -> dict[str, tuple[Link, 
 
 
 def notes(experiment: Experiment) -> list[str]:
-    """Warnings of the data, once each; with the number of runs where not all have it. Other notes are in the logs."""
+    """How seeds were added, if they were; warnings of the data, once each, with the number of runs that have it.
+
+    The number is left out where all have it. Other notes of the data are in the logs.
+    """
+    looks = looks_sentence(experiment.plan.get("looks", []))
     results = [row.result for row in experiment.runs if row.result]
     said = (note for result in results for note in dict.fromkeys(result.get("notes", [])))
     found = Counter(note for note in said if note.startswith("warning:"))
-    return [note if n == len(results) else f"{note} ({times(n, 'run')})" for note, n in found.items()]
+    warnings = [note if n == len(results) else f"{note} ({times(n, 'run')})" for note, n in found.items()]
+    return [looks, *warnings] if looks else warnings
 
 
 def _has_note(grid: Grid | None, text: str) -> bool:
@@ -142,7 +176,9 @@ def _facts(experiment: Experiment) -> str:
     plan, runs, values = experiment.plan, experiment.runs, experiment.values
     counted = experiment.tables.variants["counted"].sum()
     splits = set(values.loc[values["metric"].isin(experiment.metrics), "split"])
+    origin = plan.get("origin")
     parts = [
+        f"{COMPARISONS.get(plan.get('comparison', ''), 'Other')} comparison of {origin}" if origin else "",
         f"Task {plan['task']} ({plan['kind']})",
         f"{times(len(plan['variants']) - (experiment.base in plan['variants']), 'variant')} against {experiment.base}",
         f"{counted} of {times(len(runs), 'run')} counted",

@@ -93,12 +93,13 @@ def command(study: StudyRows) -> str:
 def origin(study: StudyRows) -> list[tuple[str, str]]:
     """Where the numbers come from: name and what is known, with numbers of runs where it is not one for all."""
     results = [row.result for row in study.runs if row.result]
-    runs = [row.run for row in study.runs if row.run]
+    runs = [(row.experiment, row.run) for row in study.runs if row.run]
+    plans = study.plan["experiments"]
     versions = dict.fromkeys(name for result in results for name in result["versions"])
     signatures = dict.fromkeys(metric for result in results for metric in result["signatures"])
     lines = [
-        ("Comparison", _tally([run["comparison"] for run in runs])),
-        ("Data", _tally([f"{run['experiment']}: {run['config'].get('data', '–')}" for run in runs], counted=False)),
+        ("Comparison", _tally([plans[name].get("comparison", run["comparison"]) for name, run in runs])),
+        ("Data", _tally([f"{name}: {run['config'].get('data', '–')}" for name, run in runs], counted=False)),
         *((facts(m).name, _tally([r["signatures"][m] for r in results if m in r["signatures"]])) for m in signatures),
         ("Commit", _tally([result["commit"] or "not in a checkout" for result in results])),
         ("Hardware", _tally([f"{result['device']} on {result['host']}" for result in results])),

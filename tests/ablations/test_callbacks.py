@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import torch
 
-from ablations.callbacks import Best, Heartbeat, Stopwatch, tokens
+from ablations.callbacks import Best, Heartbeat, Hopeless, Stopwatch, tokens
 from ablations.progress import Progress, read_progress
 from models.config import ModelConfig, TaskShape
 
@@ -111,3 +111,41 @@ def test_a_heartbeat_says_how_far_the_run_is(tmp_path: Path, monkeypatch: pytest
     assert seen[1] == seen[0]  # too soon
     assert seen[2] == Progress(10, 50, 0.5, 3.0, "cpu", 1.75, first=7)
     assert read_progress(tmp_path) == Progress(10, 50, 0.5, 3.0, "cpu", 1.875, first=7)
+
+
+def judged(hopeless: Hopeless, *values: tuple[int, float]) -> bool:
+    """Whether the training is to stop after validations at these steps."""
+    trainer: Any = SimpleNamespace(should_stop=False, global_step=0, callback_metrics={})
+    for step, loss in values:
+        trainer.global_step, trainer.callback_metrics = step, {"validation/loss": torch.tensor(loss)}
+        hopeless.on_validation_end(trainer, NOTHING)
+    return trainer.should_stop
+
+
+@pytest.mark.parametrize(
+    ("values", "ends"),
+    [
+        ([(24, 9.0)], False),  # too early to say
+        ([(25, 2.01)], True),
+        ([(25, 2.0)], False),
+        ([(30, 2.5)], True),  # the first at or after the step
+        ([(20, 9.0), (30, 1.0), (40, 9.0)], False),  # judged once
+        ([(30, math.nan)], True),
+    ],
+)
+def test_what_is_hopeless_is_judged_once_by_a_limit_fixed_beforehand(
+    values: list[tuple[int, float]], ends: bool
+) -> None:
+    hopeless = Hopeless("validation/loss", 25, 2.0)
+    assert judged(hopeless, *values) is ends
+    assert (hopeless.reason is not None) is ends
+
+
+def test_a_judgement_outlives_a_checkpoint() -> None:
+    first, second = (Hopeless("validation/loss", 25, 2.0) for _ in range(2))
+    judged(first, (30, 3.0))
+    second.load_state_dict(first.state_dict())
+    trainer: Any = SimpleNamespace(should_stop=False)
+    second.on_train_start(trainer, NOTHING)
+    assert trainer.should_stop
+    assert second.reason == first.reason == "hopeless: validation/loss 3 at step 30, and 2 is the limit"

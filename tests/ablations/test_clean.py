@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from filelock import FileLock
 
-from ablations import cli
+from ablations import cli, flags
 from ablations.clean import KINDS, clean, show
 from ablations.load import make_study
 from ablations.pace import sweep_file, sweep_lock, write_sweep
@@ -252,4 +252,4 @@ def test_the_command_says_what_it_has_removed(
 
 
 def test_the_command_line_knows_the_kinds() -> None:
-    assert tuple(KINDS) == cli.CLEANED
+    assert tuple(KINDS) == flags.CLEANED

@@ -332,3 +332,12 @@ def test_quick_is_what_the_demo_promises() -> None:
     (experiment,) = study.experiments
     assert len(study.seeds) == 3
     assert len(experiment.variants) == 9
+
+
+def test_a_combination_is_named_by_what_it_changes_in_the_base(tiny: dict[str, Any]) -> None:
+    experiment = tiny["experiments"]["copy"]
+    experiment.update(design="factorial", vary={"model.norm": ["layer", "rms"], "model.residual": ["add", "none"]})
+    experiment.pop("variants", None)
+    (made,) = make_study(tiny).experiments
+    assert list(made.variants) == ["base", "residual=none", "norm=rms", "norm=rms,residual=none"]
+    assert made.changes["norm=rms"] == {"model.norm": "rms", "model.residual": "add"}

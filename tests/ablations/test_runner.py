@@ -1,7 +1,7 @@
 """The queue: bounded tries, one outcome for each run, nothing lost, over an executor that only pretends."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, Self
 
@@ -112,4 +112,26 @@ def test_what_runs_is_stopped_when_the_sweep_is_left_early(runs: list[Run], tmp_
     sweep = run_all(runs, tmp_path, executor)
     next(sweep)
     sweep.close()  # type: ignore[attr-defined]
+    assert executor.stopped
+
+
+def test_a_run_is_taken_when_there_is_a_place_for_it(runs: list[Run], tmp_path: Path) -> None:
+    executor, taken = Pretence(tmp_path), list[int]()
+
+    def one_by_one() -> Iterator[Run]:
+        for run in runs:
+            taken.append(len(executor.running))
+            yield run
+
+    assert [end.run.id for end in run_all(one_by_one(), tmp_path, executor)] == ids_of(runs)
+    assert taken == [0, 1, 1, 1]
+
+
+def ids_of(runs: Sequence[Run]) -> list[str]:
+    return [run.id for run in runs]
+
+
+def test_without_runs_nothing_is_waited_for(tmp_path: Path) -> None:
+    executor = Pretence(tmp_path)
+    assert list(run_all(iter(()), tmp_path, executor)) == []
     assert executor.stopped

@@ -29,7 +29,7 @@ def pretended(monkeypatch: pytest.MonkeyPatch) -> list[Pretence]:
         made.append(Pretence(root))
         return made[-1]
 
-    monkeypatch.setattr(sweep, "_executor", pretend)
+    monkeypatch.setattr(sweep, "make_executor", pretend)
     return made
 
 
@@ -158,7 +158,7 @@ def test_warnings_of_the_data_are_shown_once(
             (tmp_path / f"{name}.{language}").write_text(f"ein satz {language}\nnoch einer\n", encoding="utf-8")
     task = {"name": "translation", "root": str(tmp_path), "vocabulary": 22}
     spec = {"task": task, "model": {"architecture": "gru"}, "vary": {"train.lr": [1e-3, 1e-4]}}
-    sweep._checked(make_study({"name": "overlap", "experiments": {"e": spec}}).runs())
+    sweep.checked(make_study({"name": "overlap", "experiments": {"e": spec}}).runs())
     warnings = [line for line in capsys.readouterr().err.splitlines() if line.startswith("warning: ")]
     assert any("2 of 2 test sentences are in the training text" in line for line in warnings)
     assert len(set(warnings)) == len(warnings)
@@ -198,7 +198,7 @@ def test_runs_go_to_the_gpus_else_to_the_cpu_which_is_said(
     """HB-34."""
     monkeypatch.setattr(sweep, "visible_gpus", lambda: gpus)
     monkeypatch.setattr(sweep, "cores_available", lambda: 2)
-    executor: Any = sweep._executor(tmp_path, Options(), None)
+    executor: Any = sweep.make_executor(tmp_path, Options(), None)
     assert [str(device) for device in executor.devices] == devices
     assert capsys.readouterr().err == ("" if gpus else "no GPU is to be seen; the runs go to the CPU, a thread each\n")
 

@@ -4,6 +4,7 @@ import copy
 import json
 import math
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,7 @@ import torch
 from ablations import train as train_module
 from ablations.load import make_study
 from ablations.results import Result
-from ablations.study import Run
+from ablations.study import Run, Trial
 from ablations.train import train
 from datamodules.order import Order
 from models.config import ConfigError
@@ -267,3 +268,28 @@ def test_rows_of_validation_and_test_stand_at_optimiser_steps(tiny: dict[str, An
     steps = {split: [row.step for row in read_metrics(tmp_path) if (row.split, row.metric) == (split, "loss")]
              for split in ("train", "validation", "test")}  # fmt: skip
     assert steps == {"train": list(range(1, 18)), "validation": [8, 16, 17], "test": [17]}
+
+
+@pytest.mark.parametrize(("above", "steps"), [(0.5, [4]), (5.0, [4, 8, 12])])
+def test_a_trial_is_not_tested_and_ends_early_where_it_is_hopeless(
+    above: float, steps: list[int], tiny: dict[str, Any], tmp_path: Path
+) -> None:
+    run = run_of(tiny, train={"steps": 12, "validate_every": 4})
+    trial = replace(run, trial=Trial(number=3, give_up_after=0.25, give_up_above=above))
+    result = train(trial, tmp_path)
+    assert result.status == "completed"
+    assert (result.reason or "").startswith("hopeless" if above < 1 else "")
+    assert (result.reason is None) == (above > 1)
+    assert {metric.split for metric in result.metrics} == {"validation"}
+    rows = [row for row in read_metrics(tmp_path) if row.metric == "loss" and row.split != "train"]
+    assert [row.step for row in rows] == steps
+    assert values(result)["validation/loss"] == min(row.value for row in rows)
+    assert not (tmp_path / "outputs").exists()
+    assert result.references == {}
+
+
+def test_a_trial_that_is_never_given_up_goes_to_its_end(tiny: dict[str, Any], tmp_path: Path) -> None:
+    run = run_of(tiny, train={"steps": 12, "validate_every": 4})
+    result = train(replace(run, trial=Trial(number=3, give_up_after=0.0, give_up_above=0.01)), tmp_path)
+    assert result.reason is None
+    assert max(row.step for row in read_metrics(tmp_path)) == 12

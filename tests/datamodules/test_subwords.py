@@ -27,6 +27,14 @@ def test_round_trip_with_umlauts_and_without_marks() -> None:
     assert model.size == 60
 
 
+def test_brackets_survive_a_round_trip() -> None:
+    """HB-36."""
+    line = "[MAX 4 3 [MIN 2 3 ] 1 0 [MEDIAN 1 5 8 9 2 ] ]"
+    model = Subwords(train([line] * 3, 30))
+    (ids,) = model.encode([line])
+    assert model.decode(list(ids)) == line
+
+
 def test_a_character_that_training_lacks_is_unknown_and_leaves_no_trace_in_text() -> None:
     model = Subwords(train(LINES, 60))
     ids = model.encode(["der Mann 漢"])[0].tolist()

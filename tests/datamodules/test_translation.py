@@ -162,7 +162,7 @@ def test_the_corpus_is_found_by_name(corpus: Path, monkeypatch: pytest.MonkeyPat
     with pytest.raises(DataError) as caught:
         Translation.fingerprint(TranslationConfig())
     assert str(caught.value) == (
-        "root='': must be the folder of the text files, or set ABLATIONS_DATA to the folder that holds multi30k"
+        "root='': must be the folder of train, or set ABLATIONS_DATA to the folder that holds multi30k/train"
     )
 
 

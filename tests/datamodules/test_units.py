@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from datamodules.errors import DataError
-from datamodules.units import Frequent, encode, learn
+from datamodules.units import Frequent, Level, encode, learn
 
 TEXT = "b a b\n\n<unk> c b a\n"
 
@@ -29,6 +29,16 @@ def test_characters_keep_blanks_and_know_no_unknown_word() -> None:
     blank, b = encode(units, " b").tolist()[:2]
     assert encode(units, "b  b\n").tolist() == [b, blank, blank, b, 1]
     assert encode(units, "b?").tolist() == [b, 0, 1]
+
+
+@pytest.mark.parametrize("level", ["characters", "words"])
+def test_every_symbol_is_a_token_of_its_own(level: Level) -> None:
+    """HB-36: brackets too."""
+    line = "[MAX 4 3 [MIN 2 3 ] 1 0 [MEDIAN 1 5 8 9 2 ] ]"
+    units, symbols = learn(level, line, 99), line.split() if level == "words" else list(line)
+    ids = units.encode_lines([line])[0].tolist()
+    assert units.unknown not in ids
+    assert len(set(zip(ids, symbols, strict=True))) == len(set(ids)) == len(set(symbols))
 
 
 def test_only_a_newline_ends_a_line_and_the_last_needs_none() -> None:

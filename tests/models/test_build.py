@@ -79,7 +79,7 @@ def device_of_two(rank: int, port: int, folder: Path) -> None:
     torch.set_num_threads(1)
     dist.init_process_group("gloo", f"tcp://127.0.0.1:{port}", rank=rank, world_size=2)
     wrong = []
-    for name, config in variants.VARIANTS.items():
+    for name, config in (variants.VARIANTS | variants.RECURRENT_VARIANTS).items():
         model = DistributedDataParallel(variants.built(config), find_unused_parameters=False)
         optimiser = torch.optim.AdamW(model.parameters())
         arguments = variants.batch(config.architecture, n_rows=2 + rank)

@@ -674,6 +674,20 @@ def test_a_trained_translator_translates(parts: dict[str, Any]) -> None:
     assert validate(module, held_out) == after  # HB-05: one checkpoint scores alike, during training and later
 
 
+def test_a_test_finds_the_translations_that_validation_finds() -> None:
+    """HB-05: with the same weights, on the same set."""
+    module = REAL["translator, encoder-decoder"][0]()
+    assert isinstance(module, Translator)
+    batches = [pairs(i, text=True) for i in range(3)]
+    expected, found = validate(module, batches), translations(module)
+    made = trainer()
+    made.test(module, loader(batches), verbose=False)
+    tested = {name: value.item() for name, value in made.callback_metrics.items() if name != "step"}
+    assert {name.replace("test/", "validation/"): value for name, value in tested.items()} == expected
+    assert translations(module) == found
+    assert len({t.hypothesis for t in found}) > 1
+
+
 def test_the_exposure_gap_is_wide_where_the_target_leaks() -> None:
     """Without a mask the decoder reads each token off its own input, which it does not have when it runs free."""
     config = ModelConfig(architecture="encoder-decoder", d_model=32, n_layers=1, decoder_mask="none")

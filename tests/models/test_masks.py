@@ -1,4 +1,4 @@
-from typing import get_args, get_type_hints
+from typing import Any, get_args, get_type_hints
 
 import pytest
 import torch
@@ -38,6 +38,15 @@ def test_true_means_may_be_attended_and_causal_means_the_past() -> None:
     for mask in (rule_mask("causal", 3, 3), Mask(allowed=torch.ones(3, 3, dtype=torch.bool).tril())):
         torch.testing.assert_close(Softmax(1.0)(zeros, zeros, v, mask)[0, 0], expected)
         torch.testing.assert_close((Softmax(1.0).weights(zeros, zeros, mask) @ v)[0, 0], expected)
+
+
+@pytest.mark.parametrize("name", ["allowed", "kept"])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.int64])
+def test_a_mask_of_numbers_is_refused(name: str, dtype: torch.dtype) -> None:
+    """HB-10: zeros and ones, added to the scores, would hide nothing."""
+    fields: dict[str, Any] = {name: torch.ones(3, 3, dtype=dtype).tril()}
+    with pytest.raises(TypeError, match=f"^{name} must be boolean, True = may be attended: got {dtype}$"):
+        Mask(**fields)
 
 
 @pytest.mark.parametrize(("n_queries", "expected"), [(1, [1.5]), (2, [1.0, 1.5])])

@@ -237,6 +237,22 @@ def test_padding_changes_no_real_position(architecture: Any, mode: str) -> None:
         torch.testing.assert_close(model(source, REAL, later, target_real)[:, :T], expected, rtol=0, atol=1e-6)
 
 
+@pytest.mark.parametrize("mode", ["training", "evaluation"])
+@pytest.mark.parametrize("architecture", ARCHITECTURES)
+@torch.no_grad()
+def test_padding_behind_a_sequence_changes_no_real_position_and_keeps_the_length(architecture: Any, mode: str) -> None:
+    """HB-13: three tokens, alone and padded to 5 and to 50."""
+    tokens = torch.randint(V, (B, 3))
+    for config in configurations(architecture, translation=False):
+        model = sequence_model(config, NEXT_TOKEN).train(mode == "training")
+        expected = model(tokens)
+        for width in (5, 50):
+            padded = torch.cat((tokens, torch.randint(V, (B, width - 3))), 1)
+            logits = model(padded, (torch.arange(width) < 3).expand(B, -1))
+            assert logits.shape[1] == width
+            torch.testing.assert_close(logits[:, :3], expected, rtol=0, atol=1e-5)
+
+
 def test_a_sentence_without_tokens_is_refused() -> None:
     """HB-22."""
     model = translator(config("gru"))

@@ -17,8 +17,9 @@ from reports.regions import Region
 from reports.register import Claim, Condition, read_register
 from reports.resampling import RESAMPLES
 from reports.rows import StudyRows, read_study
+from reports.sequential import LOOKS
 from reports.table import Items, Tables, make_tables, records
-from reports.verdicts import LOOKS, Verdict
+from reports.verdicts import Verdict
 from reports.verdicts import judge as verdict_of
 
 Maker = Callable[..., Any]
@@ -236,6 +237,8 @@ def test_added_seeds_widen_the_interval_and_wait_for_a_look(make: Maker) -> None
     assert plain.low > looked.low
     waiting = judge(folder, claim(), looks=(10, 20))[0]
     assert (waiting.outcome, waiting.reason) == ("inconclusive", "5 of 10 seeds needed")
+    study.plan["experiments"]["german"]["looks"] = list(LOOKS)
+    assert judge(study.write(), claim())[0].conditions[0] == looked, "as the plan says"
 
 
 def drawn(study: StudyRows) -> Items:

@@ -8,7 +8,6 @@ from scipy import stats
 
 from reports import estimates
 from reports.regions import Region
-from reports.trends import Slope
 
 
 def test_a_difference_is_scipys_paired_interval() -> None:
@@ -62,19 +61,6 @@ def test_zeros_of_a_ratio_count_at_the_floor() -> None:
 def test_logarithms_of_what_is_no_amount_are_refused(values: list[float], floor: float) -> None:
     with pytest.raises(ValueError, match="at least 0"):
         estimates.floored_logs(values, floor)
-
-
-def test_times_that_were_cut_off_count_at_the_limit_and_are_counted() -> None:
-    found = estimates.times_ratio([100.0, 50.0, 200.0], [300.0, None, 900.0], most=400)
-    assert found.per_seed == pytest.approx((3.0, 8.0, 2.0))
-    assert found.censored == (0, 2)
-    assert found.value == pytest.approx(48 ** (1 / 3))
-    assert estimates.times_ratio([None, 50.0], [30.0, 60.0], most=400).censored == (1, 0)
-
-
-def test_a_slope_is_taken_over() -> None:
-    found = estimates.slope(Slope(n_seeds=2, slope=0.5, low=0.4, high=0.6, per_seed=(0.49, 0.51)))
-    assert (found.value, found.low, found.high, found.per_seed) == (0.5, 0.4, 0.6, (0.49, 0.51))
 
 
 @pytest.mark.parametrize(

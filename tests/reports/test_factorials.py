@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 from scipy import stats
 
-from reports.factorials import Contrast, f_tests, interactions, main_effects
+from reports.factorials import Contrast, complete_runs, f_tests, interactions, main_effects
 from reports.statistics import paired_effect, t_interval
 
 BASE = {"norm": "layer", "residual": "add"}
@@ -132,6 +132,42 @@ def test_f_tests_are_the_sums_of_squares_written_out() -> None:
         assert term.p_value == pytest.approx(stats.f.sf(square / error, freedom, 9), rel=1e-7)
 
 
+def test_shares_are_the_sums_of_squares_written_out() -> None:
+    values = {("layer", "add"): [7.0, 8.0], ("none", "add"): [5.0, 7.0], ("layer", "none"): [4.0, 3.0]}
+    data = tidy({**values, ("none", "none"): [0.0, 1.0]}, list(BASE))
+    # means 7.5, 6.0, 3.5, 0.5; effects of norm, of residual and of both are 1.125, 2.375 and 0.375, each four times
+    squares = {("norm",): 1.125**2, ("residual",): 2.375**2, ("norm", "residual"): 0.375**2}
+    found = {term.factors: term.share for term in f_tests(data, BASE)}
+    assert found.pop(("seed",)) is None
+    assert found == pytest.approx({term: square / sum(squares.values()) for term, square in squares.items()})
+
+
+def test_shares_go_with_f_and_add_up() -> None:
+    terms = [term for term in f_tests(three_factors(), THREE) if term.factors != ("seed",)]
+    squares = np.array([(term.f or 0.0) * term.freedom for term in terms])
+    assert [term.share for term in terms] == pytest.approx((squares / squares.sum()).tolist(), rel=1e-7)
+
+
+def test_cells_of_one_mean_have_no_shares() -> None:
+    data = tidy({cell: [0.1, 0.7] for cell in product(["layer", "none"], ["add", "none"])}, list(BASE))
+    assert [term.share for term in f_tests(data, BASE)] == [None] * 4
+
+
+def test_runs_of_complete_seeds_have_the_places_of_their_levels() -> None:
+    values = two_by_two(n=2)
+    whole = tidy(values, list(BASE))
+    data = tidy({**values, ("none", "none"): [*values["none", "none"], 12.0]}, list(BASE))
+    found = complete_runs(data, BASE)
+    assert [places for places, _ in found[:4]] == [
+        {"norm": 0, "residual": 0},
+        {"norm": 0, "residual": 1},
+        {"norm": 1, "residual": 0},
+        {"norm": 1, "residual": 1},
+    ]
+    assert found == complete_runs(whole, BASE)
+    assert len(found) == 8
+
+
 def test_f_of_a_factor_with_two_levels_is_the_square_of_its_t() -> None:
     data = three_factors()
     by_factors = {term.factors: term for term in f_tests(data, THREE)}
@@ -187,10 +223,12 @@ def test_exact_data_have_estimates_and_no_interval(noise: float) -> None:
     data["value"] += noise * (data.index % 2)
     for contrast in (*main_effects(data, BASE), *interactions(data, BASE)):
         assert {contrast.low, contrast.high, contrast.p_value} == {None}
-    assert [(t.freedom, t.error_freedom, t.f, t.p_value) for t in f_tests(data, BASE)] == [
+    terms = f_tests(data, BASE)
+    assert [(t.freedom, t.error_freedom, t.f, t.p_value) for t in terms] == [
         (2, 6, None, None),
         *[(1, 6, None, None)] * 3,
     ]
+    assert sum(t.share or 0.0 for t in terms) == pytest.approx(1)
 
 
 def test_one_seed_has_estimates_and_no_interval() -> None:

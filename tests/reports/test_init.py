@@ -42,7 +42,7 @@ def test_every_value_is_a_row_and_no_run_is_lost(make: Maker) -> None:
         *("study", "experiment", "variant", "is_base", "changes", "seed", "state"),
         *("split", "metric", "coordinate", "axis", "at", "value"),
         *("parameters", "training_flops", "wall_seconds", "train_seconds", "busy_seconds", "tokens_per_second"),
-        *("peak_memory_mib", "folder"),
+        *("peak_memory_mib", "folder", "looks"),
     ]
     runs = results.drop_duplicates(["variant", "seed"])
     assert list(zip(runs["variant"], runs["seed"], runs["state"], strict=True)) == [
@@ -92,6 +92,23 @@ def test_a_folder_that_is_none_is_refused_in_one_line(tmp_path: Path) -> None:
         assert "\n" not in str(raised.value)
     with pytest.raises(RowsError, match="absent"):
         effects("absent")
+
+
+def test_effects_know_the_looks_of_the_plan(make: Maker) -> None:
+    study = make(seeds=range(5))
+    for name, looks in (("plain", []), ("looked", [5, 10, 20])):
+        study.experiment(name, {"x": {"model.n_heads": 1}}, looks=looks)
+        for seed in range(5):
+            study.run(name, "base", seed, [("test", "loss", "", 1.0)])
+            study.run(name, "x", seed, [("test", "loss", "", 1.1 + seed / 9)])
+    folder = study.write()
+    results = load_results(folder)
+    assert dict(zip(results["experiment"], results["looks"], strict=True)) == {"plain": "", "looked": "5 10 20"}
+    found = effects(results).set_index("experiment")
+    assert found["p_value"]["looked"] == pytest.approx(3 * found["p_value"]["plain"])
+    assert found["low"]["looked"] < found["low"]["plain"]
+    expected = make_tables(read_study(folder)).effects.set_index("experiment")
+    pd.testing.assert_frame_equal(found[expected.columns], expected)
 
 
 def test_settings_become_columns(make: Maker) -> None:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from statsmodels.stats.power import TTestPower
 
-from reports.power import noise_floor, power_of_test, seeds_needed, smallest_effect
+from reports.power import deviation_interval, noise_floor, power_of_test, seeds_needed, smallest_effect
 from reports.statistics import t_tests
 
 
@@ -70,3 +70,18 @@ def test_what_has_no_power_is_refused() -> None:
         seeds_needed(1.0, 1.0, power=1.0)
     with pytest.raises(ValueError, match="effect"):
         seeds_needed(float("inf"), 1.0)
+
+
+def test_deviation_of_a_pilot_is_known_to_within_chi_square() -> None:
+    """95 % of chi-square on 2 degrees of freedom lies between 0.0506356 and 7.3777589."""
+    assert deviation_interval(3.0, 3) == pytest.approx((3 * (2 / 7.3777589) ** 0.5, 3 * (2 / 0.0506356) ** 0.5))
+    assert deviation_interval(3.0, 1) is None
+    assert deviation_interval(0.0, 3) == (0.0, 0.0)
+    with pytest.raises(ValueError, match="deviation"):
+        deviation_interval(-1.0, 3)
+
+
+def test_interval_of_a_deviation_holds_the_true_one_as_often_as_it_says() -> None:
+    pilots = np.random.default_rng(3).normal(0, 2, (4000, 4)).std(axis=1, ddof=1)
+    found = np.array([deviation_interval(float(s), 4, level=0.9) for s in pilots])
+    assert ((found[:, 0] <= 2) & (found[:, 1] >= 2)).mean() == pytest.approx(0.9, abs=0.015)

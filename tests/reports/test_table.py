@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from scipy import stats
 from statsmodels.stats.multitest import multipletests
 
 from reports.metrics import LONG_RANGE
@@ -122,6 +123,30 @@ def test_effects_pair_by_seed_and_use_only_seeds_that_both_have(make: Maker) -> 
     assert dict(zip(found.differences["seed"], found.differences["difference"], strict=True)) == pytest.approx(
         {2: 0.4, 3: 0.1}
     )
+
+
+def test_effects_where_seeds_were_added_are_those_of_a_look(make: Maker) -> None:
+    """Intervals at 1 - 0.05 / 3, p values times 3 before Holm; the experiment beside it has none of that."""
+    study = make(seeds=range(5))
+    for name, plan in {"plain": {}, "looked": {"looks": [5, 10, 20]}}.items():
+        study.experiment(name, {"x": {"model.norm": "none"}, "y": {"model.norm": "rms"}}, **plan)
+        for seed in range(5):
+            study.run(name, "base", seed, loss(0.5))
+            study.run(name, "x", seed, loss(0.6 + 0.03 * seed))
+            study.run(name, "y", seed, loss(0.5 + 0.1 * (-1) ** seed))
+    found = {(row["experiment"], row["variant"]): row for row in records(tables(study).effects)}
+    differences = {"x": [0.1, 0.13, 0.16, 0.19, 0.22], "y": [0.1, -0.1, 0.1, -0.1, 0.1]}
+    for (experiment, variant), row in found.items():
+        looks = 3 if experiment == "looked" else 1
+        tested = stats.ttest_1samp(differences[variant], 0)
+        interval = tested.confidence_interval(1 - 0.05 / looks)
+        assert (row["low"], row["high"]) == pytest.approx((interval.low, interval.high))
+        assert row["p_value"] == pytest.approx(min(1, looks * tested.pvalue))
+    for experiment in ("plain", "looked"):
+        p_values = [found[experiment, variant]["p_value"] for variant in "xy"]
+        corrected = [found[experiment, variant]["p_holm"] for variant in "xy"]
+        assert corrected == pytest.approx(multipletests(p_values, method="holm")[1])
+    assert found["looked", "y"]["p_value"] == 1.0
 
 
 def test_numbers_are_from_the_test_set_where_there_is_one(make: Maker) -> None:

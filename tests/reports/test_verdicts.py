@@ -1,14 +1,15 @@
 """The rule of the verdicts, on made-up estimates and rows."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from reports import estimates
 from reports.regions import Region
+from reports.sequential import LOOKS, look_level
 from reports.statistics import LEVEL
 from reports.verdicts import (
-    LOOKS,
     NO_EFFECT,
     OPPOSITE,
     SMALLER,
@@ -22,7 +23,6 @@ from reports.verdicts import (
     false_verdicts,
     judge,
     judged,
-    look_level,
     order,
 )
 
@@ -116,7 +116,9 @@ def test_seeds_that_are_all_equal_are_judged_by_the_interval_of_their_items() ->
 def test_a_time_that_was_cut_off_speaks_on_one_side_only(
     reference: list[float | None], slower: list[float | None], outcome: Outcome
 ) -> None:
-    found = estimates.times_ratio(reference, slower, most=400)
+    sides = [[400.0 if steps is None else min(steps, 400.0) for steps in side] for side in (reference, slower)]
+    cut = [sum(steps is None or steps > 400 for steps in side) for side in (reference, slower)]
+    found = replace(estimates.ratio(*sides, floor=1.0), censored=(cut[0], cut[1]))
     assert judge(found, Region(low=1.5, ratio=True), least=3)[0] == outcome
 
 

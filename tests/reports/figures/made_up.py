@@ -1,5 +1,6 @@
 """Conditions of every kind as their picture shows them, with made-up values."""
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -66,7 +67,8 @@ EVERY: dict[str, Shown] = {
     "exact-count": exact([16.0, 16.0, 15.0], Region(high=16.0), "supported"),
     "exact-tiny": exact([2e-15, 7e-14], Region(high=1e-12), "supported"),
     "times": condition(
-        estimates.times_ratio([100, 120, 110], [400, None, 390], most=500), Region(low=1.5, ratio=True), "inconclusive",
+        replace(estimates.ratio([100, 120, 110], [400, 500, 390], floor=1.0), censored=(0, 1)),
+        Region(low=1.5, ratio=True), "inconclusive",
         side(0, [100, 120, 110], "a-rather-long-name-of-a-variant"), side(1, [400, 390, 500], censored=1),
     ),
     "interaction": condition(

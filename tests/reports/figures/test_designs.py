@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from reports.experiment import Experiment
+from reports.figures import designs
 from reports.figures.designs import design_pictures
 from reports.figures.gallery import Gallery, Picture
 from reports.figures.theme import theme
@@ -70,12 +71,24 @@ def test_two_factors_are_a_heat_map_with_the_base_first(make: Maker, tmp_path: P
     }
     study.experiment("e", both, design="factorial", headline=["loss"])
     fill(study, lambda variant: 0.5 if variant == "base" else 0.7)
-    (shown,) = draw(study, tmp_path)
+    (shown,) = draw(study, tmp_path)  # not all combinations are there: no contrasts
     assert (shown.title, shown.kind) == ("model.norm by model.feed_forward", "factorial")
     assert shown.alt == "Means of Loss for 3 values of model.norm by 3 of model.feed_forward."
     places = [shown.svg.index(f">{level}<") for level in ("layer", "rms", "_x")]
     assert places == sorted(places)
     assert ">base<" in shown.svg
+
+
+def test_two_factors_have_their_contrasts_beside_the_heat_map(make: Maker, tmp_path: Path) -> None:
+    study = make()
+    cells = {f"{n},{h}": {"model.norm": n, "model.n_heads": h} for n, h in product(("layer", "rms"), (4, 1))}
+    study.experiment("e", {name: cells[name] for name in cells if name != "layer,4"}, design="factorial")
+    fill(study, {"base": 1.0, "rms,4": 1.2, "layer,1": 1.5, "rms,1": 2.4}.__getitem__)
+    heat, contrasts = draw(study, tmp_path)
+    assert (heat.name, contrasts.name) == ("01-e-factorial", "01-e-interactions")
+    assert contrasts.title == "Main effects and interactions"
+    for text in ("norm=rms", "n_heads=1", "norm=rms × n_heads=1", "+0.70"):
+        assert f">{text}" in contrasts.svg
 
 
 def three(study: Any) -> None:
@@ -104,11 +117,28 @@ def test_more_factors_are_main_effects_and_interactions(make: Maker, tmp_path: P
     three(study)
     fill(study, lambda variant: 0.5 + 0.3 * ("rms" in variant))
     (shown,) = draw(study, tmp_path)
+    assert "not drawn" not in shown.caption
     assert (shown.title, shown.kind) == ("Main effects and interactions", "factorial")
     for name in ("norm=rms", "feed_forward=gated", "n_heads=1", "norm=rms × n_heads=1"):
         assert f">{name}<" in shown.svg
     assert "+0.300" in shown.svg
     assert not any(f"--fig-{i}" in shown.svg for i in range(7))  # the colours of variants
+
+
+def test_names_of_pairs_are_whole_and_rows_that_are_left_out_are_counted(
+    make: Maker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(designs, "MOST_CONTRASTS", 5)
+    monkeypatch.setattr(designs, "LABEL_LENGTH", 28)
+    study = make()
+    three(study)
+    fill(study, lambda variant: 0.5 + 0.3 * ("rms" in variant))
+    (shown,) = draw(study, tmp_path)
+    for part in (">norm=rms<", ">× feed_forward=gated<"):  # 29 characters together
+        assert part in shown.svg
+    assert ">norm=rms × n_heads=1<" in shown.svg
+    assert "feed_forward=gated × n_heads=1" not in shown.svg
+    assert "1 more contrasts are not drawn." in shown.caption
 
 
 def test_an_unfinished_factorial_design_has_no_effects_yet(make: Maker, tmp_path: Path) -> None:

@@ -129,7 +129,9 @@ def test_contrasts_are_drawn_as_effects() -> None:
     assert [contrast_label(contrast) for contrast in found] == ["norm=rms", "heads=1", "norm=rms × heads=1"]
     effects, differences = contrast_frames(found)
     assert effects["difference"].tolist() == pytest.approx([c.estimate for c in found])
-    assert effects["low"].tolist() == pytest.approx([c.low for c in found])
+    spread = [np.std(c.per_seed, ddof=1) / np.sqrt(3) for c in found]
+    assert (effects["difference"] - effects["low"]).tolist() == pytest.approx([4.302653 * each for each in spread])
+    assert (effects["high"] - effects["difference"]).tolist() == pytest.approx([4.302653 * each for each in spread])
     assert len(differences) == 9
     of_first = differences[differences["variant"] == "norm=rms"]["difference"]
     assert of_first.mean() == pytest.approx(found[0].estimate)

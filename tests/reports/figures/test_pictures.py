@@ -14,7 +14,7 @@ from reports.experiment import Experiment
 from reports.families import families
 from reports.figures.gallery import Gallery, Picture
 from reports.figures.layouts import lines_figure
-from reports.figures.pictures import MOST_STEPS, family_pictures, measured, pictures, thinned
+from reports.figures.pictures import MOST_STEPS, family_pictures, measured, pictures, thinned, training_pictures
 from reports.figures.theme import theme
 from reports.rows import read_study
 from reports.table import make_tables
@@ -26,7 +26,8 @@ def draw(study: Any, name: str, folder: Path) -> tuple[list[Picture], list[Pictu
     found = Experiment(make_tables(read_study(study.write())), name)
     with theme():
         gallery = Gallery(folder)
-        return list(pictures(found, "01-e", gallery)), list(measured(found, "01-e", gallery))
+        results = [*pictures(found, "01-e", gallery), *training_pictures(found, "01-e", gallery)]
+        return results, list(measured(found, "01-e", gallery))
 
 
 def test_extra_lengths_get_a_figure_with_the_length_trained_at(make: Maker, tmp_path: Path) -> None:
@@ -98,7 +99,8 @@ def test_curves_need_two_steps_and_say_where_runs_diverged(make: Maker, tmp_path
 def test_every_picture_says_what_it_is_and_the_effects_come_first(quick: Path, tmp_path: Path) -> None:
     found = Experiment(make_tables(read_study(quick)), "german")
     with theme():
-        shown = list(pictures(found, "01-german", Gallery(tmp_path)))
+        gallery = Gallery(tmp_path)
+        shown = [*pictures(found, "01-german", gallery), *training_pictures(found, "01-german", gallery)]
     assert [picture.kind for picture in shown] == ["effects", "distance", "curve", "curve"]
     assert "Difference of 8 variants to base in Loss, BLEU and Long-range accuracy" in shown[0].alt
     assert "Loss is higher for " in shown[0].alt

@@ -304,6 +304,16 @@ def test_a_grid_has_a_section_before_its_points_once_it_is_a_curve(make: Maker) 
     assert (folder / "report" / "figures" / "02-far-accuracy-by-task-distance.png").is_file()
 
 
+def test_learning_curves_are_drawn_of_experiments_that_are_no_points_of_a_grid(make: Maker) -> None:
+    study = grid_study(make, seeds=(0,))
+    for name in ("near", "far@distance=2", "far@distance=64"):
+        curve = [(10, "accuracy", 0.25), (20, "accuracy", 0.5)]
+        study.run(name, "base", 0, [("test", "accuracy", "", 0.5)], curve=curve)
+    build(study.write())
+    drawn = {path.name for path in (study.folder / "report" / "figures").glob("*by-step.png")}
+    assert drawn == {"01-near-accuracy-by-step.png"}
+
+
 STUDY_PARTS = ("Claims", "Parts of the model", "Cost", "What did not complete", "Where the numbers come from")
 
 

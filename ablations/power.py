@@ -1,0 +1,136 @@
+"""`ablations plan --power`: how noisy the study is, by the runs that are there, and how many seeds an effect takes."""
+
+import sys
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from ablations.listing import Entries
+from ablations.plan import as_dict
+from ablations.study import Run, Study
+from models.config import ConfigError, checked_number
+from reports.noise import PAIRED, UNPAIRED, noise
+from reports.rows import ResultFile, RunRow, StudyRows, final_results
+
+WIDE = 140
+"""Columns where no screen is written to."""
+MOST_SEEDS = 20
+"""Seeds from 0 below which a pilot is looked for, beside those of the study."""
+
+
+def power(study: Study, root: Path, effect: float | None = None) -> Entries:
+    """What the runs in `root` say of the study's noise: reports.noise, an entry for each experiment and metric.
+
+    Pilots may be of any planned seed and of any seed below MOST_SEEDS. An experiment whose base has not two seeds yet
+    has one entry, with metric None and the `command` that trains pilots. Raises ConfigError for an `effect` (in the
+    metric's unit) that is not above 0.
+    """
+    if effect is not None and checked_number("--power", effect) <= 0:
+        raise ConfigError(f"--power {effect}: give an effect above 0, in the unit of the metric")
+    planned = {experiment.name: len(experiment.seeds) for experiment in study.experiments}
+    known = noise(_pilots(study, root), planned, effect)
+    command = f"ablations run {study.name} --pilot 3"
+    found: Entries = []
+    for name in planned:
+        entries = [entry for entry in known if entry["experiment"] == name]
+        found += entries or [{"experiment": name, "metric": None, "command": command}]
+    return found
+
+
+def _pilots(study: Study, root: Path) -> StudyRows:
+    """The study with every run of its variants that is done, whether its seed is planned or not."""
+    results = final_results(root)
+    experiments = [
+        replace(experiment, seeds=tuple({*experiment.seeds, *range(MOST_SEEDS)}), more_seeds={})
+        for experiment in study.experiments
+    ]
+    runs = replace(study, experiments=tuple(experiments)).runs()
+    rows = tuple(_row(run, root, results[run.id]) for run in runs if run.id in results)
+    plan: Any = as_dict(study, [])
+    return StudyRows(folder=root, plan=plan, runs=rows, foreign=0)
+
+
+def _row(run: Run, root: Path, result: ResultFile) -> RunRow:
+    return RunRow(
+        experiment=run.experiment,
+        variant=run.variant,
+        seed=run.seed,
+        id=run.id,
+        folder=root / run.folder,
+        state=result["status"],
+        reason=result["reason"],
+        run=None,
+        result=result,
+    )
+
+
+def show_power(entries: Entries) -> None:
+    """Print a line for each experiment and metric, what the columns mean, and the command where a pilot is missing."""
+    console = Console(width=None if sys.stdout.isatty() else WIDE)
+    known = [entry for entry in entries if entry["metric"] is not None]
+    if known:
+        console.print(_table(known))
+    for line in [*(_notes(known) if known else []), *_missing(entries)]:
+        console.print(escape(line), highlight=False, soft_wrap=True)
+
+
+def _table(entries: Entries) -> Table:
+    table = Table(box=None, pad_edge=False)
+    wanted = [_wanted(of) for of in entries[0]["wanted"]]
+    left = ("experiment", "metric", "from")
+    middle = ("base", "noise\nfloor", "sd of\ndiff.", "from", "seen\nwith")
+    for column in ("experiment", "metric", *middle, *wanted):
+        table.add_column(column, overflow="fold", justify="left" if column in left else "right")
+    for entry in entries:
+        seeds = ("-" if of["seeds"] is None else f"{of['seeds']:,}" for of in entry["wanted"])
+        table.add_row(escape(entry["experiment"]), entry["metric"], *_noise(entry), *seeds)
+    return table
+
+
+def _noise(entry: dict[str, Any]) -> tuple[str, ...]:
+    """The cells of the columns in the middle."""
+    return (
+        _number(entry["base_mean"]),
+        f"{_number(entry['noise_floor'])} ({entry['base_seeds']})",
+        _number(entry["deviation"]),
+        escape(entry["deviation_variant"] or "base alone"),
+        f"{_number(entry['smallest_effect'])} ({entry['planned_seeds']})",
+    )
+
+
+def _wanted(of: dict[str, Any]) -> str:
+    """Name of the column of one effect."""
+    return f"seeds\nfor {of['effect']:g}" if of["change"] is None else f"seeds\nfor {100 * of['change']:g} %"
+
+
+def _notes(entries: Entries) -> list[str]:
+    """What the numbers mean, and how far to trust them."""
+    ratios = [entry["deviation_high"] / entry["deviation"] for entry in entries if entry["deviation"]]
+    bases = {entry["deviation_basis"] for entry in entries}
+    found = {
+        "Noise floor: deviation of the base from seed to seed (of so many pilots). Seen with: the smallest effect that "
+        "the planned seeds find four times in five (paired t test, 5 %). Seeds for: to find that as often.": True,
+        "From: the variant whose differences to the base vary most.": PAIRED in bases,
+        "Base alone: no variant shares two seeds with it; its own deviation, times sqrt(2).": UNPAIRED in bases,
+        f"From so few pilots a deviation may be up to {max(ratios, default=1):.1f} times as large (95 % interval, "
+        "normal values); seeds go with its square.": bool(ratios),
+        "-: the pilots do not differ from seed to seed, which says nothing of other seeds.": len(ratios) < len(entries),
+    }
+    return [text for text, applies in found.items() if applies]
+
+
+def _missing(entries: Entries) -> list[str]:
+    """One line for all the experiments without pilots."""
+    absent = [entry for entry in entries if entry["metric"] is None]
+    if not absent:
+        return []
+    names = ", ".join(entry["experiment"] for entry in absent)
+    return [f"no pilot of two seeds for {names}: {absent[0]['command']}"]
+
+
+def _number(value: float | None) -> str:
+    return "-" if value is None else f"{value:.3g}"
