@@ -188,6 +188,9 @@ class Target(Callback):
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
         self.steps = state_dict["steps"]
 
+    def on_train_start(self, trainer: L.Trainer, pl_module: L.LightningModule) -> None:
+        trainer.should_stop = trainer.should_stop or self.steps is not None  # it was killed just after it got there
+
     def on_validation_end(self, trainer: L.Trainer, pl_module: L.LightningModule) -> None:
         values = trainer.callback_metrics
         reached = [

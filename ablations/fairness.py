@@ -8,8 +8,8 @@ from models.config import ConfigError, check_choice, checked_number
 Quantity = Literal["parameters", "flops", "seconds"]
 """Trained parameters; operations of the whole training; seconds of a training step on this machine."""
 
-FACTORS = tuple(2.0**power for power in range(-4, 4))
-"""Of the base's learning rate, from a sixteenth to eight times: its own is among them."""
+FACTORS = (1.0, 0.25, 4.0, 0.5, 2.0, 0.125, 8.0, 0.0625)
+"""Of the base's learning rate, its own first, then ever finer and farther out, so that few trials are spread too."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -114,7 +114,8 @@ class Watch:
 
 def name(run: "Run") -> str:
     """A run for people."""
-    return f"{run.experiment} / {run.variant} / seed {run.seed}"
+    trial = "" if run.trial is None else f" / trial {run.trial.number}"
+    return f"{run.experiment} / {run.variant}{trial} / seed {run.seed}"
 
 
 def _said_since(folder: Path, since: float) -> Progress | None:

@@ -19,7 +19,7 @@ Shapes: B batch, T length, F factors, K answers a position.
 from abc import abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Generic, Literal, TypeVar
+from typing import Any, ClassVar, Generic, Literal, TypeVar, get_args
 
 import lightning as L
 import torch
@@ -108,6 +108,8 @@ class TaskData(L.LightningDataModule, Generic[ConfigT]):
         self.steps = steps
         self.batch_size = batch_size
         self.batch_tokens = batch_tokens
+        self.splits: tuple[Held, ...] = get_args(Held)
+        """Those that are made; a search has none but the validation."""
         self._held: dict[Held, list[list[Batch]]] | None = None
 
     @classmethod
@@ -154,7 +156,9 @@ class TaskData(L.LightningDataModule, Generic[ConfigT]):
         """
         if self._held is None:
             self.prepare()
-            self._held = {"validation": self.evaluation_batches("validation"), "test": self.evaluation_batches("test")}
+            self._held = {
+                split: self.evaluation_batches(split) if split in self.splits else [] for split in get_args(Held)
+            }
 
     @property
     def longest(self) -> int:

@@ -7,7 +7,6 @@ from typing import Any
 from reports import estimates
 from reports.comparisons import Known, compared
 from reports.items import Resampled, constant, drawn_variance
-from reports.metrics import facts
 from reports.quantities import Index, Measured, measure
 from reports.register import Claim, Condition, RegisterError, read_register
 from reports.rows import COUNTED, STATES, RunRow
@@ -104,6 +103,8 @@ def _judged(trial: Trial, condition: Condition) -> Judged:
         level=trial.level,
         looks=trial.looks,
         obstacle=obstacle,
+        failing=_no_numbers(trial, condition, experiments, sides, measured),
+        doubt=_base_diverged(trial, condition, experiments, sides),
     )
     return _with_picture(found, trial, condition, experiments, sides, measured, seeds, estimate)
 
@@ -152,6 +153,42 @@ def _other_settings(trial: Trial, condition: Condition, experiment: str, variant
     return ""
 
 
+def _no_numbers(
+    trial: Trial,
+    condition: Condition,
+    experiments: Sequence[str],
+    variants: Sequence[str],
+    measured: Sequence[Measured],
+) -> str:
+    """Why runs that were completed fail an exact condition: what must hold of it is no finite number. Empty if not.
+
+    A metric that no run has is none that was measured, and says nothing.
+    """
+    runs = trial.runs(experiments, variants)
+    keys = [(row.experiment, row.variant, row.seed) for row in runs]
+    measures = any(trial.index.reports(key, condition.split, condition.metric) for key in keys)
+    if condition.compare != "exact" or not measures:
+        return ""
+    lost: set[int] = set()
+    for variant, side in zip(variants, measured, strict=False):
+        of_side = trial.runs(experiments, [variant])
+        without = {row.seed for row in of_side} - set(side.values)
+        lost |= without - {row.seed for row in of_side if row.state != "completed"}
+    return f"no finite number in {len(lost)} of {len({row.seed for row in runs})} seeds" if lost else ""
+
+
+def _base_diverged(trial: Trial, condition: Condition, experiments: Sequence[str], variants: Sequence[str]) -> str:
+    """Why nothing may be supported: the values of the base are fixed ones in some seeds. Empty where none is.
+
+    Over a setting it may diverge, as at too large a rate, and where diverging is what is counted.
+    """
+    if len(experiments) != 1 or condition.over_a_setting or condition.exceeds is not None:
+        return ""
+    runs = trial.runs(experiments, [name for name in variants if name == trial.plans[experiments[0]]["base"]])
+    diverged = sum(row.state == "diverged" for row in runs)
+    return f"the base diverged in {diverged} of {len(runs)} seeds" if diverged else ""
+
+
 def _at(config: Any, path: str) -> Any:
     for name in path.split("."):
         config = config.get(name) if isinstance(config, dict) else None
@@ -174,7 +211,6 @@ def _estimate(
             sides=measured,
             level=trial.level,
             item_variance=_item_variance(condition, drawn, len(seeds)),
-            items=_items(condition, drawn),
             oracles=_oracles(trial, condition, experiment, variants[0], seeds),
         )
     )
@@ -214,13 +250,6 @@ def _item_variance(condition: Condition, drawn: Drawn, n_seeds: int) -> float | 
     if condition.compare not in ("difference", "ratio", "level"):
         return None
     return drawn_variance(drawn[1] if len(drawn) > 1 else [constant(0.0)] * n_seeds, drawn[0])
-
-
-def _items(condition: Condition, drawn: Drawn) -> int | None:
-    """Number of test items that a share is one of, if it is the same in all runs."""
-    known = [run for side in drawn for run in side]
-    sizes = {None if run is None else run.size for run in known}
-    return next(iter(sizes)) if len(sizes) == 1 and facts(condition.metric).share else None
 
 
 def _counts(runs: Sequence[RunRow], seeds: Sequence[int]) -> Counts:

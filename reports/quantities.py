@@ -9,6 +9,7 @@ over, summary            what is made of a curve: over a setting (runs of a grid
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from math import isnan, nan
 
 import numpy as np
 import pandas as pd
@@ -67,15 +68,17 @@ class Index:
         self.plan = tables.study.plan
         self.rows: dict[RunKey, RunRow] = {(row.experiment, row.variant, row.seed): row for row in tables.study.runs}
         self._values: dict[tuple[RunKey, str, str], dict[str, float]] = {}
+        self._lost: dict[tuple[RunKey, str, str], list[str]] = {}
         self._drawn = tables.items
         far = tables.reported[tables.reported["metric"] == LONG_RANGE]
         frame = pd.concat([tables.values, far])
-        names = ("experiment", "variant", "seed", "split", "metric")
-        self._reported = {(tuple(run), split, metric) for *run, split, metric in frame[[*names]].itertuples(index=False)}
         names = ("experiment", "variant", "seed", "split", "metric", "coordinate", "value")
         for experiment, variant, seed, split, metric, at, value in zip(*(frame[name] for name in names), strict=True):
             key = ((experiment, variant, int(seed)), split, metric)
-            self._values.setdefault(key, {})[at] = float(value)
+            if value is None or isnan(value):
+                self._lost.setdefault(key, []).append(at)
+            else:
+                self._values.setdefault(key, {})[at] = float(value)
 
     def of(self, run: RunKey, split: str, metric: str) -> ByCoordinate:
         """A metric of one run by coordinate; {} where it has none.
@@ -86,6 +89,28 @@ class Index:
         if not found and self.state(run) == "diverged" and split in ("train", *SPLITS):
             return self._values.get((run, "test", metric), {})
         return found
+
+    def lost(self, run: RunKey, split: str, metric: str) -> Sequence[str]:
+        """Coordinates at which a run has the metric as no finite number."""
+        return self._lost.get((run, split, metric), ())
+
+    def reports(self, run: RunKey, split: str, metric: str) -> bool:
+        """Whether a run has the metric, be it as no finite number."""
+        return bool(self.of(run, split, metric) or self.lost(run, split, metric))
+
+    def independent_items(self, run: RunKey, metric: str, at: Sequence[str]) -> int | None:
+        """Number of independent test items at some coordinates of a share; None where it is not known.
+
+        Several answers of one sequence are not: as many as a sequence has on average stand for one item.
+        """
+        whole, items = self._drawn.get(run, {}).get(metric), self.of(run, "test", ITEMS)
+        if whole is None or whole.size is None:
+            return None
+        if list(at) == [MAIN]:
+            return whole.size
+        if MAIN not in items or not set(at) <= set(items):
+            return None
+        return int(sum(items[place] for place in at) // max(1.0, items[MAIN] / whole.size))
 
     def state(self, run: RunKey) -> str:
         """State of a planned run; `missing` for one that is none."""
@@ -121,6 +146,8 @@ def measure(index: Index, condition: Condition, experiments: Sequence[str], vari
     places = _places(index, condition, runs) if condition.over else {}
     found = Measured()
     for run in runs:
+        if terms := shares(index, condition, run):
+            found.shares[run[2]] = terms
         is_mean = condition.summary == "beyond" and index.state(run) == "diverged"  # a value fixed at every place
         if condition.over and not is_mean:
             points = list(_along(condition.over, index.of(run, condition.split, condition.metric)))
@@ -148,6 +175,35 @@ def of_run(index: Index, condition: Condition, run: RunKey) -> float | None:
     return rest if condition.exceeds is None else float(rest > condition.exceeds)
 
 
+def shares(index: Index, condition: Condition, run: RunKey) -> tuple[Share, ...]:
+    """The terms of a run's quantity, where it is a sum of shares of known test items; else none."""
+    changed = condition.over_at is not None or condition.less is not None or condition.exceeds is not None
+    if changed or condition.split != "test" or not facts(condition.metric).share or condition.summary not in SUMS:
+        return ()
+    places = [condition.at if not condition.over else _from_threshold(index, condition, run)]
+    places += [] if condition.minus_at is None else [(condition.minus_at,)]
+    found = []
+    for sign, at in zip((1, -1), places, strict=False):
+        value = _at(index, condition, run, at) if at else None
+        items = index.independent_items(run, condition.metric, at)
+        if value is None or not items:
+            return ()
+        found.append(Share(sign=sign, value=value, items=items))
+    return tuple(found)
+
+
+SUMS = ("", "beyond")
+"""Summaries that leave a share a share."""
+
+
+def _from_threshold(index: Index, condition: Condition, run: RunKey) -> tuple[str, ...]:
+    """Coordinates of a metric from the threshold on."""
+    assert condition.threshold is not None, "the register has one for each such mean"
+    found = index.of(run, condition.split, condition.metric)
+    places = {coordinate: place for coordinate in found for place, _ in _along(condition.over, {coordinate: 0.0})}
+    return tuple(coordinate for coordinate, place in places.items() if place >= condition.threshold)
+
+
 def _at(index: Index, condition: Condition, run: RunKey, at: Sequence[str]) -> float | None:
     """The metric at a coordinate; at several, their mean weighted by the number of items.
 
@@ -173,12 +229,13 @@ def _over_settings(index: Index, condition: Condition, experiments: Sequence[str
 
 
 def _places(index: Index, condition: Condition, runs: Sequence[RunKey]) -> dict[float, float]:
-    """Where some run has the metric along a coordinate, with the number of items there."""
+    """Where some run has the metric along a coordinate, be it as no number, with the number of items there."""
     found: dict[float, float] = {}
     for run in runs:
         items = dict(_along(condition.over, index.of(run, condition.split, ITEMS)))
-        places = (place for place, _ in _along(condition.over, index.of(run, condition.split, condition.metric)))
-        found |= {place: items.get(place, 1.0) for place in places}
+        lost = dict.fromkeys(index.lost(run, condition.split, condition.metric), nan)
+        places = _along(condition.over, {**lost, **index.of(run, condition.split, condition.metric)})
+        found |= {place: items.get(place, 1.0) for place, _ in places}
     return dict(sorted(found.items()))
 
 
@@ -203,21 +260,31 @@ def _take(
     points = sorted(points)
     x, y = [x for x, _ in points], [y for _, y in points]
     try:
-        value, beyond = _summary(condition, x, y, [items.get(place, 1.0) for place in x])
+        value = _summary(condition, x, y, [items.get(place, 1.0) for place in x])
     except ValueError:
         return
     found.points += [Point(seed=seed, x=x, y=y) for x, y in points]
-    found.values[seed] = value
-    if beyond:
-        found.censored[seed] = beyond
+    if isinstance(value, Horizon):
+        _take_horizon(found, seed, value)
+    else:
+        found.values[seed] = value
 
 
-def _summary(condition: Condition, x: list[float], y: list[float], items: list[float]) -> tuple[float, int]:
-    """Of one curve; beside it whether the true one is larger (1) or smaller (-1). ValueError where it has none."""
+def _take_horizon(found: Measured, seed: int, horizon: Horizon) -> None:
+    """One outside of the range counts at its end and is cut off there; any other lies somewhere in its bracket."""
+    found.values[seed] = horizon.x
+    if horizon.beyond:
+        found.censored[seed] = horizon.beyond
+    else:
+        found.brackets[seed] = (horizon.low, horizon.high)
+
+
+def _summary(condition: Condition, x: list[float], y: list[float], items: list[float]) -> float | Horizon:
+    """Of one curve. ValueError where it has none."""
     if condition.threshold is not None:  # as horizon and beyond have
         wanted = condition.threshold
-        return horizon(x, y, wanted) if condition.summary == "horizon" else (_beyond(x, y, items, wanted), 0)
-    return slope(x, y, items) if condition.summary == "slope" else SUMMARIES[condition.summary](x, y), 0
+        return horizon(x, y, wanted) if condition.summary == "horizon" else _beyond(x, y, items, wanted)
+    return slope(x, y, items) if condition.summary == "slope" else SUMMARIES[condition.summary](x, y)
 
 
 def _beyond(x: list[float], y: list[float], items: list[float], threshold: float) -> float:

@@ -66,7 +66,7 @@ class Region:
         return low < self.high and self.low < high
 
     def snapped(self, value: float) -> float:
-        """The end of the region that a value is but for rounding, or the value itself; next to 0 nothing is rounding."""
+        """The end of the region that a value is but for rounding, or the value itself; an end of 0 is exact."""
         return next((end for end in (self.low, self.high) if isclose(value, end, rel_tol=ROUNDING)), value)
 
 

@@ -19,8 +19,9 @@ A claim has these fields:
         exceeds               number: the quantity is 1 in a run that is above it or has diverged, else 0
         over, summary         the quantity is made of a curve over a setting (`task.distance`: the points of a grid) or
                               over a coordinate (`distance`): one of trends.SUMMARIES, or horizon (up to where it
-                              stays at `threshold` or above), or beyond (mean from `threshold` on). Slopes and means
-                              over a coordinate are weighted by the number of items at each place
+                              stays at `threshold` or above; it lies anywhere between two points, and a verdict holds
+                              at both), or beyond (mean from `threshold` on). Slopes and means over a coordinate are
+                              weighted by the number of items at each place
         compare               how variants are compared: one of COMPARISONS
         variant, against      changes of the two variants that are compared, as in the study: {model.position: none};
                               without `against`: the base. Names of variants do not matter

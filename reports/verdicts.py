@@ -20,7 +20,7 @@ from math import isfinite
 from typing import Literal
 
 from reports.regions import Region, brief
-from reports.statistics import LEVEL, binomial_interval
+from reports.statistics import LEVEL, Interval, binomial_interval
 
 Outcome = Literal["supported", "not supported", "inconclusive", "not run"]
 
@@ -30,6 +30,9 @@ OPPOSITE = "opposite"
 SMALLER = "right direction but smaller than the margin"
 NO_EFFECT = "no effect larger than"
 """Followed by the bound of the interval on the side of the claim, counted from the region's reference."""
+
+TOO_COARSE = "the grid is too coarse: a horizon may lie anywhere between two of its points"
+"""Why inconclusive: it would be decided if horizons lay where a line between the points has them."""
 
 FIRM = 5
 """Seeds below which a verdict is provisional."""
@@ -58,6 +61,10 @@ class Estimate:
     """What was cut off: the time, or the range of places looked at."""
     scope: str = ""
     """What the interval speaks of: `seeds`, or `seeds and items`."""
+    ends: Interval | None = None
+    """Where horizons lie between points of a grid: the least and the most that leaves open, seeds included."""
+    drawn: Interval | None = None
+    """Where they do: the interval if they were where a line between the points has them, or that value."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -173,25 +180,42 @@ def judge(
 ) -> tuple[Outcome, str]:
     """Outcome of one condition and, unless it is supported or not run, the reason.
 
-    `least` is the number of seeds below which nothing is decided. With `looks`, the seeds may have been added until
+    `least` is the number of seeds below which nothing is decided, but that one run is enough to refute what is exact:
+    what must hold in every run. With `looks`, the seeds may have been added until
     something came out: only those numbers of seeds are judged, on intervals of `look_level(looks)`, which `level` is.
     """
     if estimate is None:
         return "not run", "no seed has a value"
     n = len(estimate.per_seed)
-    if estimate.exact:
-        return _uncensored(estimate, region, *_decided(region, estimate.value, estimate.value))
     needed = max([least, *looks[:1]])
+    if estimate.exact:
+        outcome, reason = _decided(region, estimate)
+        few = outcome == "supported" and n < least
+        return ("inconclusive", f"{n} of {least} seeds needed") if few else (outcome, reason)
     if n < needed:
         return "inconclusive", f"{n} of {needed} seeds needed"
     if looks and n not in looks:
         return "inconclusive", f"{n} seeds: judged only at {', '.join(map(str, looks))}"
     if estimate.low is None or estimate.high is None:
         return _without_spread(estimate, region, level)
-    return _uncensored(estimate, region, *_decided(region, estimate.low, estimate.high))
+    return _decided(region, estimate)
 
 
-def _decided(region: Region, low: float, high: float) -> tuple[Outcome, str]:
+def _decided(region: Region, estimate: Estimate) -> tuple[Outcome, str]:
+    """By the interval, or by the value where there is none."""
+    span = (estimate.value, estimate.value)
+    if estimate.ends is not None:
+        span = estimate.ends
+    elif estimate.low is not None and estimate.high is not None:
+        span = estimate.low, estimate.high
+    found = _uncensored(estimate, region, *_against(region, *span))
+    if found[0] != "inconclusive" or estimate.drawn is None:
+        return found
+    outcome, reason = _uncensored(estimate, region, *_against(region, *estimate.drawn))
+    return "inconclusive", reason if outcome == "inconclusive" else TOO_COARSE
+
+
+def _against(region: Region, low: float, high: float) -> tuple[Outcome, str]:
     if region.holds(low, high):
         return "supported", ""
     if not region.meets(low, high):
@@ -204,7 +228,7 @@ def reason_against(region: Region, low: float, high: float) -> str:
 
     An effect beyond the far end of a region with two ends is `opposite` too: there is what the claim denies.
     """
-    none = region.no_effect
+    none, low, high = region.no_effect, region.snapped(low), region.snapped(high)
     if region.low >= none and high <= region.low:
         return _short(low - none, high - none, f"a ratio of {brief(high)}" if region.ratio else brief(high - none))
     if region.high <= none and low >= region.high:
@@ -225,13 +249,16 @@ def _without_spread(estimate: Estimate, region: Region, level: float) -> tuple[O
     if n == 1:
         return "inconclusive", "one seed: no interval"
     if binomial_interval(n, n, level=level)[0] > 0.5:
-        return _uncensored(estimate, region, *_decided(region, estimate.value, estimate.value))
+        return _decided(region, estimate)
     return "inconclusive", f"the same in all {n} seeds: no spread to make an interval from"
 
 
 CUT_OFF = {
     "time": ("the reference had not got there", "the slower side had not got there"),
-    "range": ("it may be smaller, since a horizon lies outside the range,", "it may be larger, for the same reason,"),
+    "range": (
+        "it may be smaller, since a horizon lies outside the range,",
+        "it may be larger, since a horizon lies outside the range,",
+    ),
 }
 """What is said of seeds whose true value may be smaller, and larger."""
 
@@ -243,8 +270,9 @@ def _uncensored(estimate: Estimate, region: Region, outcome: Outcome, reason: st
     refuted only if the slower arm did.
     """
     smaller, larger = estimate.censored
-    refuted_below = outcome == "not supported" and estimate.value <= region.low
-    refuted_above = outcome == "not supported" and estimate.value >= region.high
+    value = region.snapped(estimate.value)
+    refuted_below = outcome == "not supported" and value <= region.low
+    refuted_above = outcome == "not supported" and value >= region.high
     inside = outcome == "supported"
     doubts = (
         smaller and ((inside and isfinite(region.low)) or refuted_above),
@@ -267,13 +295,24 @@ def judged(
     level: float = LEVEL,
     looks: Sequence[int] = (),
     obstacle: str = "",
+    failing: str = "",
+    doubt: str = "",
 ) -> Judged:
-    """Judge one condition and keep all that is printed of it; with an `obstacle` it is not run, for that reason."""
+    """Judge one condition and keep all that is printed of it.
+
+    With an `obstacle` it is not run, for that reason; where runs are `failing` it is not supported, whatever the others
+    say; with a `doubt` it cannot be supported.
+    """
     outcome, reason = judge(estimate, region, least=least, level=level, looks=looks)
     if obstacle:
         outcome, reason, estimate = "not run", obstacle, None
-    decided = outcome in ("supported", "not supported")
-    few = counts.counted < max(FIRM, counts.planned)
+    elif failing:
+        outcome, reason = "not supported", failing
+    elif outcome == "supported" and doubt:
+        outcome, reason = "inconclusive", doubt
+    exact = estimate is not None and estimate.exact
+    decided = outcome in ("supported", "not supported") and not failing
+    few = counts.counted < (counts.planned if exact else max(FIRM, counts.planned))
     return Judged(
         text=text,
         value=estimate.value if estimate else None,
@@ -287,8 +326,8 @@ def judged(
         reference=region.no_effect,
         share=_share(estimate, region, level) if estimate else "",
         scope=estimate.scope if estimate else "",
-        exact=estimate is not None and estimate.exact,
-        provisional=bool(decided and few and estimate and not estimate.exact),
+        exact=exact,
+        provisional=decided and few,
         planned=counts.planned,
         completed=counts.completed,
         diverged=counts.diverged,

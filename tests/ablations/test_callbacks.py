@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import torch
 
-from ablations.callbacks import Best, Heartbeat, Hopeless, Stopwatch, tokens
+from ablations.callbacks import Best, Heartbeat, Hopeless, Stopwatch, Target, tokens
 from ablations.progress import Progress, read_progress
 from models.config import ModelConfig, TaskShape
 
@@ -149,3 +149,15 @@ def test_a_judgement_outlives_a_checkpoint() -> None:
     second.on_train_start(trainer, NOTHING)
     assert trainer.should_stop
     assert second.reason == first.reason == "hopeless: validation/loss 3 at step 30, and 2 is the limit"
+
+
+def test_a_target_that_was_reached_outlives_a_checkpoint() -> None:
+    first, second = (Target(None, 1.5) for _ in range(2))
+    trainer: Any = SimpleNamespace(callback_metrics={"validation/loss": 1.4}, global_step=30, should_stop=False)
+    first.on_validation_end(trainer, NOTHING)
+    resumed: Any = SimpleNamespace(should_stop=False)
+    second.on_train_start(resumed, NOTHING)
+    assert not resumed.should_stop
+    second.load_state_dict(first.state_dict())
+    second.on_train_start(resumed, NOTHING)
+    assert (resumed.should_stop, second.steps) == (True, 30)

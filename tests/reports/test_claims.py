@@ -152,6 +152,109 @@ def test_a_seed_that_is_lost_on_both_sides_is_counted_once(make: Maker) -> None:
     assert judged.n == "3 of 5 seeds, 1 failed, 1 without a value"
 
 
+@pytest.mark.parametrize(("who", "outcome"), [("base", "inconclusive"), ("a|b <off>", "supported"), ("", "supported")])
+def test_a_base_that_diverged_supports_nothing(who: str, outcome: str, make: Maker) -> None:
+    study = begin(make, seeds=5)
+    for variant, values in (("base", [0.31, 0.28, 0.35, 0.3, 0.29]), ("a|b <off>", [4.7, 4.69, 4.75, 4.6, 4.8])):
+        ended = [4.71, 4.69, 4.75, 5.2, 4.65] if variant == who == "a|b <off>" else values
+        for seed, value in enumerate(ended):
+            lost = who == variant and seed > 2
+            rows = [("test", "loss", "", value)]
+            study.run(
+                "german", variant, seed, rows, **({"status": "diverged", "reason": "loss is nan"} if lost else {})
+            )
+    folder = study.write()
+    (found,) = judge(folder, claim())
+    assert found.outcome == outcome
+    assert found.reason == ("the base diverged in 2 of 5 seeds" if who == "base" else "")
+    assert found.conditions[0].value is not None
+    assert judge(folder, claim(condition(region=Region(low=9.0))))[0].outcome == "not supported", "it may refute"
+    alone = condition(compare="level", variant={}, region=Region(high=1.0))
+    assert judge(folder, claim(alone))[0].outcome == outcome.replace("not ", "")
+    assert judge(folder, claim(condition(compare="level", region=Region(low=1.0))))[0].outcome == "supported"
+    ends = condition(exceeds=1.0, region=Region(low=0.9))
+    assert "diverged in" not in judge(folder, claim(ends))[0].reason, "where diverging is what is counted"
+
+
+def test_a_base_that_diverged_at_a_point_of_a_grid_counts(make: Maker) -> None:
+    study = family(make, {"base": {**FAR, 64: [1.0, 0.99, None]}, "lstm": NEAR})
+    study.run("recall@64", "base", 2, [("test", "accuracy", "", 0.125)], status="diverged", reason="loss is nan")
+    (found,) = judge(study.write(), horizons(0.1))
+    assert (found.outcome, found.conditions[0].diverged) == ("supported", 1)
+
+
+EXACT: dict[str, Any] = {"compare": "exact", "metric": "change", "split": "probe", "region": Region(low=0.0, high=0.0)}
+
+
+@pytest.mark.parametrize(
+    ("values", "seeds", "outcome", "provisional", "reason"),
+    [
+        ([0.0, 0.0, 0.0], 1, "supported", False, ""),
+        ([0.0, None, 0.0], 1, "not supported", False, "no finite number in 1 of 3 seeds"),
+        ([None, None, None], 1, "not supported", False, "no finite number in 3 of 3 seeds"),
+        ([0.0, "failed", 0.0], 1, "supported", True, ""),
+        ([0.0, "failed", "missing"], 1, "supported", True, ""),
+        ([0.0, "failed", "missing"], 3, "inconclusive", False, "1 of 3 seeds needed"),
+        ([0.1, "failed", "missing"], 3, "not supported", True, "opposite"),
+        (["failed", "failed", "missing"], 1, "not run", False, "no seed has a value"),
+        (["other", "other", "other"], 1, "not run", False, "no seed has a value"),
+        ([0.0, "other", 0.0], 1, "not supported", False, "no finite number in 1 of 3 seeds"),
+    ],
+)
+def test_an_exact_condition_with_runs_that_have_no_value(
+    values: list[Any], seeds: int, outcome: str, provisional: bool, reason: str, make: Maker
+) -> None:
+    study = begin(make)
+    for seed, value in enumerate(values):
+        rows = [("probe", "another" if value == "other" else "change", "", 1.0 if value == "other" else value)]
+        if value == "failed":
+            study.run("german", "base", seed, [], status="failed", reason="out of memory")
+        elif value != "missing":
+            study.run("german", "base", seed, rows)
+    (found,) = judge(study.write(), claim(condition(variant={}, **EXACT), seeds=seeds))
+    assert (found.outcome, found.provisional, found.reason) == (outcome, provisional, reason)
+
+
+def test_no_number_at_one_place_fails_an_exact_curve(make: Maker) -> None:
+    study = begin(make)
+    for seed in range(3):
+        lost = None if seed == 1 else 4.0
+        rows = [("probe", "change", f"length={x}", y) for x, y in ((1, 1.0), (2, 2.0), (4, lost))]
+        study.run("german", "base", seed, rows)
+    curve = {**EXACT, "over": "length", "summary": "slope", "region": Region(low=0.5)}
+    (found,) = judge(study.write(), claim(condition(variant={}, **curve), seeds=1))
+    assert (found.outcome, found.reason) == ("not supported", "no finite number in 1 of 3 seeds")
+
+
+def test_accuracy_beyond_a_threshold_that_all_seeds_share_is_judged_by_its_items(make: Maker) -> None:
+    study = begin(make)
+    places, counts = (5, 20, 30), (150, 90, 60)
+    rows = [("test", "accuracy", f"distance={d}", 1.0) for d in places]
+    rows += [("test", "items", f"distance={d}", n) for d, n in zip(places, counts, strict=True)]
+    rows += [("test", "accuracy", "", 1.0), ("test", "items", "", 300)]
+    for variant in ("base", "a|b <off>"):
+        for seed in range(3):
+            study.run("german", variant, seed, rows)
+    tables = make_tables(read_study(study.write()))
+    part = condition(metric="accuracy", over="distance", summary="beyond", threshold=20, region=Region(low=0.05))
+    (unknown,) = claims.verdicts(tables, [claim(part)])
+    assert (unknown.outcome, unknown.conditions[0].low) == ("inconclusive", None)
+    runs = [(row.experiment, row.variant, row.seed) for row in study_runs(tables)]
+    known = {run: {"accuracy": Resampled(7, np.ones(RESAMPLES), 100)} for run in runs}
+    (found,) = claims.verdicts(replace(tables, items=known), [claim(part)])
+    half = 1 - 0.025 ** (1 / 50)
+    assert (found.conditions[0].low, found.conditions[0].high) == pytest.approx((-half, half)), (
+        "150 / (300 / 100) items"
+    )
+    assert (found.outcome, found.conditions[0].scope) == ("inconclusive", "seeds and items")
+    (wider,) = claims.verdicts(replace(tables, items=known), [claim(replace(part, region=Region(low=0.1)))])
+    assert (wider.outcome, wider.reason) == ("not supported", f"no effect larger than {half:.3g}")
+
+
+def study_runs(tables: Tables) -> list[Any]:
+    return [row for row in tables.study.runs if row.state == "completed"]
+
+
 def test_the_fixed_value_of_a_diverged_run_is_none_of_a_probe(make: Maker) -> None:
     study = begin(make)
     losses(study, "a|b <off>", [0.7, 0.69], "probe")
@@ -355,13 +458,18 @@ def horizons(low: float, **fields: Any) -> Claim:
     [
         (FAR, NEAR, 4, "supported"),
         (FAR, NEAR, 40, "inconclusive"),
-        (NEAR, {4: UP, 16: [0.2, 0.25, 0.2], 64: DOWN}, 4, "not supported"),
+        (FAR, NEAR, 4.1, "inconclusive"),
+        (NEAR, {4: UP, 16: [0.2, 0.25, 0.2], 64: DOWN}, 4, "inconclusive"),
+        (NEAR, {4: UP, 16: [0.2, 0.25, 0.2], 64: DOWN}, 4.1, "not supported"),
         (NEAR, FAR, 4, "not supported"),
         (FAR, {**FAR, 64: [0.95, 0.8, 0.7]}, 4, "inconclusive"),
     ],
 )
 def test_a_ratio_of_horizons_over_a_grid(base: Any, lstm: Any, low: float, outcome: str, make: Maker) -> None:
-    """A horizon at the end of the range may be larger: that speaks for the variant, and against it never."""
+    """A horizon at the end of the range may be larger: that speaks for the variant, and against it never.
+
+    One between 4 and 16 may be either: 64 over it is 4 to 16, and it over another such one is 1/4 to 4.
+    """
     (found,) = judge(family(make, {"base": base, "lstm": lstm}).write(), horizons(low))
     assert found.outcome == outcome, found.reason
     (judged,) = found.conditions

@@ -1,12 +1,15 @@
 """What a condition measures in each run, from made-up rows; values worked out by hand or by numpy."""
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
 import pytest
 
-from reports.quantities import Index, Measured, Point, measure
+from reports.items import Resampled
+from reports.quantities import Index, Measured, Point, Share, measure
 from reports.regions import Region
 from reports.register import Condition
 from reports.rows import read_study
@@ -170,6 +173,9 @@ def test_a_horizon(curve: dict[float, float], value: float, censored: dict[int, 
     found = of_one(make, [along("distance", curve)], over="distance", summary="horizon", threshold=0.9)
     assert found.values == pytest.approx({0: value})
     assert found.censored == censored
+    last_good = max((x for x in curve if x <= value), default=4)
+    first_bad = min((x for x in curve if x > value), default=64)
+    assert found.brackets == ({} if censored else {0: (last_good, first_bad)})
 
 
 @pytest.mark.parametrize(
@@ -263,6 +269,63 @@ def test_what_is_not_planned_and_what_is_missing(make: Maker) -> None:
 
 def test_a_value_that_is_no_number_is_none(make: Maker) -> None:
     assert of_one(make, [[("test", "accuracy", "", None)]]).values == {}
+
+
+def test_a_place_that_is_no_number_leaves_no_curve(make: Maker) -> None:
+    curve = {1: 4.0, 2: 9.0, 4: None}
+    rows: Rows = [("probe", "size", f"length={x}", y) for x, y in curve.items()]
+    fields = {"metric": "size", "split": "probe", "over": "length", "summary": "slope"}
+    assert of_one(make, [rows], **fields).values == {}, "a line through the rest would say nothing of that place"
+    assert of_one(make, [rows[:2]], **fields).values == {0: 5.0}
+
+
+def known_items(make: Maker, rows: Rows, size: int | None, **fields: Any) -> tuple[Share, ...]:
+    """The terms of one run whose accuracy is that of `size` items."""
+    study = make("quick", range(1))
+    study.experiment("one", {})
+    study.run("one", "base", 0, rows)
+    tables = make_tables(read_study(study.write()))
+    drawn = {("one", "base", 0): {"accuracy": Resampled(7, np.ones(9), size)}}
+    found = measure(Index(replace(tables, items=drawn)), condition(**fields), ["one"], "base")
+    return found.shares.get(0, ())
+
+
+ALL: Rows = [("test", "accuracy", "", 0.9), ("test", "items", "", 300)]
+PLACES = along("distance", {2: 1.0, 3: 0.8, 64: 1.0, 65: 1.0}) + along(
+    "distance", {2: 100, 3: 150, 64: 31, 65: 19}, "items"
+)
+BEYOND: dict[str, Any] = {"over": "distance", "summary": "beyond", "threshold": 64}
+
+
+@pytest.mark.parametrize(("size", "items"), [(300, 50), (100, 16), (600, 50), (1, 0)])
+def test_items_at_coordinates_are_independent_as_far_as_those_of_the_whole_are(
+    size: int, items: int, make: Maker
+) -> None:
+    """50 answers at distances 64 and 65; where 300 answers are those of 100 sequences they are worth 16 2/3."""
+    expected = (Share(sign=1, value=1.0, items=items),) if items else ()
+    assert known_items(make, ALL + PLACES, size, at=("distance=64", "distance=65")) == expected
+    assert known_items(make, ALL + PLACES, size, **BEYOND) == expected
+    assert known_items(make, ALL + PLACES, size) == (Share(sign=1, value=0.9, items=size),)
+
+
+def test_the_terms_of_a_difference_within_a_run_and_what_has_none(make: Maker) -> None:
+    of = partial(known_items, make, ALL + PLACES, 300)
+    two = of(at=("distance=64",), minus_at="distance=3")
+    assert two == (Share(sign=1, value=1.0, items=31), Share(sign=-1, value=0.8, items=150))
+    for fields in (
+        {"at": ("distance=64",), "over_at": ""},
+        {"exceeds": 0.5},
+        {"less": "accuracy"},
+        {"over": "distance", "summary": "slope"},
+        {**BEYOND, "threshold": 70},
+        {"at": ("distance=9",)},
+        {"metric": "items"},
+        {"metric": "attention_mass"},
+    ):
+        assert of(**fields) == (), fields
+    assert known_items(make, ALL + PLACES, None) == ()
+    assert known_items(make, PLACES, 300, at=("distance=64",)) == (), "nothing says how many answers an item has"
+    assert known_items(make, ALL + PLACES[:4], 300, at=("distance=64",)) == (), "nor how many there are"
 
 
 def test_accuracy_at_long_distances_is_there_as_the_report_has_it(make: Maker) -> None:

@@ -40,6 +40,25 @@ def test_an_interval_meets_a_region_at_a_point_that_belongs_to_it(
     assert not any(region.meets(*interval) for interval in apart)
 
 
+def test_an_end_is_met_but_for_rounding_and_zero_only_by_zero() -> None:
+    rounded = 0.3 - 0.1
+    assert rounded < 0.2
+    assert Region(low=0.2).holds(rounded, 0.5)
+    assert Region(low=0.2).meets(-1.0, rounded)
+    assert Region(high=0.5).holds(0.1, 0.5 * (1 + 1e-13))
+    for region in (Region(low=0.2, closed=False), Region(high=-0.2, closed=False)):
+        above = region.low * (1 + 1e-14) if region.low > 0 else region.high * (1 + 1e-14)
+        assert not region.holds(above, above)
+        assert not region.meets(above, above)
+    assert not Region(low=0.2).holds(0.2 * (1 - 1e-11), 0.5), "more than rounding"
+    nothing = Region(low=0.0, high=0.0)
+    assert nothing.holds(0.0, 0.0)
+    assert not nothing.meets(5e-324, 5e-324)
+    assert not nothing.meets(-1e-300, -1e-300)
+    assert Region(low=0.2).snapped(rounded) == 0.2
+    assert Region(low=0.2).snapped(0.21) == 0.21
+
+
 @pytest.mark.parametrize(
     ("region", "text"),
     [

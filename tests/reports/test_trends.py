@@ -1,5 +1,6 @@
 """Slopes and exponents against statsmodels and values computed by hand."""
 
+from math import inf
 from typing import Any
 
 import numpy as np
@@ -159,20 +160,24 @@ def test_a_flat_line_has_no_slope_from_rounding() -> None:
 
 
 @pytest.mark.parametrize(
-    ("y", "x", "beyond"),
+    ("y", "x", "beyond", "low", "high"),
     [
-        ([1.0, 0.95, 0.5], 2 ** (4 + 2 / 9), 0),
-        ([1.0, 0.9, 0.9], 64, 1),
-        ([0.9, 0.8, 1.0], 4, 0),
-        ([0.89, 1.0, 1.0], 4, -1),
-        ([1.0, 0.8, 1.0], 8, 0),
+        ([1.0, 0.95, 0.5], 2 ** (4 + 2 / 9), 0, 16, 64),
+        ([1.0, 0.9, 0.9], 64, 1, 64, inf),
+        ([0.9, 0.8, 1.0], 4, 0, 4, 16),
+        ([0.89, 1.0, 1.0], 4, -1, 0, 4),
+        ([1.0, 0.8, 1.0], 8, 0, 4, 16),
     ],
 )
-def test_a_horizon_is_where_the_curve_first_falls_below(y: list[float], x: float, beyond: int) -> None:
+def test_a_horizon_is_where_the_curve_first_falls_below(
+    y: list[float], x: float, beyond: int, low: float, high: float
+) -> None:
     """Over 4, 16, 64: it falls below 0.9 half way from 1.0 to 0.8, one doubling of the two from 4 to 16."""
     for found in (horizon([4, 16, 64], y, 0.9), horizon([64, 4, 16], [y[2], y[0], y[1]], 0.9)):
         assert found.x == pytest.approx(x)
         assert found.beyond == beyond
+        assert (found.low, found.high) == (low, high)
+        assert found.low <= found.x <= found.high
 
 
 def test_a_horizon_has_no_place_at_zero() -> None:

@@ -13,6 +13,7 @@ from reports.verdicts import (
     NO_EFFECT,
     OPPOSITE,
     SMALLER,
+    TOO_COARSE,
     Counts,
     Estimate,
     Judged,
@@ -143,7 +144,9 @@ def test_identities_counts_and_bounds_pass_or_fail_by_their_worst_value(
     values: list[float], region: Region, outcome: Outcome, reason: str
 ) -> None:
     found = estimates.worst(values, region)
-    assert judge(found, region, least=3) == (outcome, reason), "one run is enough"
+    assert judge(found, region, least=1) == (outcome, reason)
+    few = ("inconclusive", f"{len(values)} of 3 seeds needed") if outcome == "supported" else (outcome, reason)
+    assert judge(found, region, least=3) == few, "one run is enough to refute"
 
 
 def test_added_seeds_are_judged_at_the_looks_fixed_beforehand() -> None:
@@ -228,13 +231,75 @@ def test_a_verdict_on_few_seeds_or_with_some_missing_is_provisional() -> None:
     assert not condition(estimate(0.2, 0.3, n=5)).provisional
     assert condition(estimate(0.2, 0.3, n=5), planned=10).provisional
     assert not condition(estimate(0.0, 0.3, n=3)).provisional, "nothing is decided"
-    assert not condition(estimates.worst([1.0], MORE)).provisional, "exact"
+    assert not condition(estimates.worst([1.0], MORE), least=1).provisional, "exact"
+    assert condition(estimates.worst([1.0], MORE), least=1, planned=2).provisional, "exact, with a seed missing"
+    assert condition(estimates.worst([0.0], MORE), least=1, planned=2).provisional
 
 
 def test_an_obstacle_comes_before_any_number() -> None:
     kept = condition(estimate(0.2, 0.3), obstacle="train.steps is 20; the claim is about 250")
     assert (kept.outcome, kept.value, kept.provisional) == ("not run", None, False)
     assert kept.reason == "train.steps is 20; the claim is about 250"
+
+
+def test_runs_that_fail_and_a_base_that_is_in_doubt() -> None:
+    exact = estimates.worst([1.0, 1.0], MORE)
+    failed = condition(exact, planned=3, failing="no finite number in 1 of 3 seeds")
+    assert (failed.outcome, failed.reason, failed.provisional) == (
+        "not supported",
+        "no finite number in 1 of 3 seeds",
+        False,
+    )
+    assert condition(None, failing="no finite number in 3 of 3 seeds").outcome == "not supported"
+    assert condition(exact, failing="no finite number", obstacle="another study").outcome == "not run"
+    doubted = condition(estimate(0.2, 0.3), doubt="the base diverged in 1 of 3 seeds")
+    assert (doubted.outcome, doubted.reason) == ("inconclusive", "the base diverged in 1 of 3 seeds")
+    assert doubted.value == pytest.approx(0.25)
+    assert condition(estimate(0.02, 0.03), doubt="the base diverged").reason == SMALLER, "it may refute"
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "ends", "outcome", "reason"),
+    [
+        (0.2, 0.3, (0.1, 0.9), "supported", ""),
+        (0.2, 0.3, (0.05, 0.9), "inconclusive", TOO_COARSE),
+        (0.02, 0.03, (0.01, 0.09), "not supported", SMALLER),
+        (0.02, 0.03, (0.01, 0.2), "inconclusive", TOO_COARSE),
+        (0.05, 0.2, (0.01, 0.3), "inconclusive", "the interval lies partly inside the region"),
+    ],
+)
+def test_what_a_grid_leaves_open_is_decided_at_both_of_its_ends(
+    low: float, high: float, ends: tuple[float, float], outcome: Outcome, reason: str
+) -> None:
+    value = (low + high) / 2
+    found = estimate(*ends, value=value, ends=ends, drawn=(low, high))
+    assert judge(found, MORE, least=3) == (outcome, reason)
+    shared = estimate(None, None, n=6, value=value, ends=ends, drawn=(low, high))
+    assert judge(shared, MORE, least=3) == (outcome, reason), "where six seeds agree too"
+    assert judge(replace(shared, per_seed=(value,) * 5), MORE, least=3)[1].startswith("the same in all 5 seeds")
+
+
+def test_a_grid_is_not_to_blame_where_its_range_is_too_short_as_well() -> None:
+    found = estimate(0.04, 0.2, value=0.05, ends=(0.04, 0.2), drawn=(0.05, 0.06), censored=(0, 3), cut="range")
+    assert judge(found, MORE, least=3)[1] == "it may be larger, since a horizon lies outside the range, in 3 of 3 seeds"
+
+
+@pytest.mark.parametrize(
+    ("found", "region"),
+    [
+        (estimates.difference([0.1] * 6, [0.3] * 6), Region(low=0.2)),
+        (estimates.difference([0.4] * 6, [0.9] * 6), Region(low=0.5)),
+        (estimates.difference([0.3] * 6, [0.1] * 6), Region(high=-0.2)),
+        (estimates.ratio([32.0] * 6, [64.0] * 6, floor=1), Region(low=2, ratio=True)),
+        (estimates.ratio([64.0] * 6, [128.0] * 6, floor=1), Region(low=2, ratio=True)),
+        (estimates.ratio([32.0] * 6, [8.0] * 6, floor=1), Region(high=0.25, ratio=True)),
+    ],
+)
+def test_a_margin_that_is_met_but_for_rounding_is_met(found: Estimate, region: Region) -> None:
+    assert judge(found, region, least=3)[0] == "supported"
+    beyond = Region(low=region.low, high=region.high, closed=False, ratio=region.ratio)
+    assert judge(found, beyond, least=3)[0] == "not supported", "and is not passed"
+    assert judge(found, beyond, least=3)[1] == SMALLER
 
 
 def test_a_claim_gives_the_reasons_of_the_parts_that_decide_it() -> None:
@@ -289,8 +354,18 @@ def test_false_verdicts_to_expect_are_counted_over_intervals() -> None:
             "it may be smaller, since a horizon lies outside the range, in 1 of 3 seeds",
         ),
         ((0, 2), Region(low=4), "supported", ""),
-        ((0, 2), Region(low=4, high=99), "inconclusive", "it may be larger, for the same reason, in 2 of 3 seeds"),
-        ((0, 1), Region(low=20), "inconclusive", "it may be larger, for the same reason, in 1 of 3 seeds"),
+        (
+            (0, 2),
+            Region(low=4, high=99),
+            "inconclusive",
+            "it may be larger, since a horizon lies outside the range, in 2 of 3 seeds",
+        ),
+        (
+            (0, 1),
+            Region(low=20),
+            "inconclusive",
+            "it may be larger, since a horizon lies outside the range, in 1 of 3 seeds",
+        ),
         ((1, 0), Region(low=20), "not supported", SMALLER),
         ((0, 1), Region(high=4), "not supported", OPPOSITE),
         (

@@ -1,5 +1,6 @@
 """Identities on models where they hold, and on models broken so that they do not."""
 
+from math import isnan
 from typing import Any
 
 import pytest
@@ -171,3 +172,40 @@ def test_whatever_else_is_not_linear_is_seen(changes: dict[str, Any]) -> None:
 def test_a_model_of_several_stacks_is_refused() -> None:
     with pytest.raises(ValueError, match="frozen-linear: needs a model of one Transformer stack"):
         frozen_linear(translator(), [pairs()])
+
+
+class NotANumber(ReLU):
+    """Its answers are no numbers, from some word on."""
+
+    first = 0
+
+    def forward(self, x: Tensor) -> Tensor:
+        return torch.where(torch.arange(x.shape[1])[:, None] >= self.first, float("nan"), super().forward(x))
+
+
+class LateNotANumber(NotANumber):
+    first = T // 2
+
+
+@pytest.mark.parametrize("broken", [NotANumber, LateNotANumber])
+def test_no_number_is_no_identity(broken: type[NotANumber]) -> None:
+    model = encoder()
+    model.get_submodule("stack.layers.1.feed_forward").inner = broken(12, 48)
+    assert isnan(per_word(model, [tags()])[0].value)
+    assert isnan(permutation(model, [tags()])[0].value)
+    whole = encoder(norm="none", feed_forward="relu")
+    whole.get_submodule("stack.layers.1.feed_forward").inner = broken(12, 48)
+    assert all(isnan(row.value) for row in frozen_linear(whole, [tags()]))
+
+
+class NoWeights(Softmax):
+    """No numbers where all keys are equal."""
+
+    def forward(self, q: Tensor, k: Tensor, v: Tensor, mask: Mask) -> Tensor:
+        return super().forward(q, k, v, mask) * (float("nan") if (k == k[:, :, :1]).all() else 1.0)
+
+
+def test_attention_that_gives_no_number_shares_nothing() -> None:
+    model = encoder()
+    model.get_submodule("stack.layers.1.attention.inner").kind = NoWeights(0.5)
+    assert isnan(equal_keys(model, [tags()])[0].value)

@@ -1,5 +1,6 @@
 """What is read of the future, and the loss without it."""
 
+from math import isnan
 from typing import Any
 
 import pytest
@@ -60,6 +61,23 @@ def test_a_leak_at_one_place_of_a_single_row_of_inputs_is_found(length: int) -> 
             return logits
 
     assert leaked(Peeks(), tags(1, length)) > 0.01
+
+
+class FirstIsNone(nn.Module):
+    """No number at the first place, whatever stands there."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.embedding = made("rnn").get_submodule("embedding")
+
+    def forward(self, inputs: torch.Tensor, real: None) -> torch.Tensor:
+        logits = F.one_hot(inputs, V).double()
+        logits[:, 0] = float("nan")
+        return logits
+
+
+def test_no_number_is_no_proof_that_nothing_leaks() -> None:
+    assert isnan(leaked(FirstIsNone(), tags()))
 
 
 def test_every_factor_of_every_token_changes_and_stays_in_its_vocabulary() -> None:

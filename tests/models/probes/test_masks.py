@@ -1,5 +1,6 @@
 """Masks that hide and masks that do not; position tables and their ends."""
 
+from math import isnan
 from typing import Any
 
 import pytest
@@ -55,6 +56,28 @@ def test_a_causal_mask_hides_the_future_to_the_last_bit(attention: str, position
         change, sums = measured(causal(attention=attention, position=position, norm=norm, dropout=0.2), tags())
         assert change == 0.0
         assert sums < 1e-6
+
+
+class NoWeights(Softmax):
+    """Weights that are no numbers, from the second call on where `late`."""
+
+    def __init__(self, late: bool) -> None:
+        super().__init__(0.5)
+        self.calls = 1 - late
+
+    def weights(self, q: Tensor, k: Tensor, mask: Mask) -> Tensor:
+        return super().weights(q, k, mask) * float("nan")
+
+    def forward(self, q: Tensor, k: Tensor, v: Tensor, mask: Mask) -> Tensor:
+        self.calls += 1
+        return super().forward(q, k, v, mask) * (float("nan") if self.calls > 1 else 1.0)
+
+
+@pytest.mark.parametrize("late", [False, True])
+def test_no_number_is_no_proof_that_nothing_is_seen(late: bool) -> None:
+    model = causal()
+    model.get_submodule("stack.layers.1.attention.inner").kind = NoWeights(late)
+    assert all(isnan(value) for value in measured(model, tags()))
 
 
 def test_in_translators_recurrent_nets_and_with_factors_too() -> None:
