@@ -27,7 +27,8 @@ KINDS = {
     "checkpoints": "of runs that have not ended; without them they start anew",
     "foreign": "runs that the plan does not name, with their results",
     "leftovers": "locks that nobody holds, progress, temporary files, checkpoints of runs that have ended",
-    "report": "can be made again: ablations report",
+    "trials": "runs of a search for the best settings; what they came to stays in tune/trials.csv and its storage",
+    "report": "can be made again: ablations report; event files too: ablations dashboard",
 }
 OLD = 60.0  # seconds after which a temporary file is not just being written by another machine
 MEBIBYTE = 2**20
@@ -105,10 +106,13 @@ def _of_run(folder: Path) -> Iterator[Item]:
 
 
 def _of_study(root: Path) -> Iterator[Item]:
-    """The report, and what sweeps have left in the study's own folder."""
-    report = root / "report"
-    if report.is_dir() and not report.is_symlink():
-        yield Item("report", report, _size(report), None)
+    """The report and event files, runs of a search, and what sweeps have left in the study's own folder."""
+    for again in (root / "report", root / "events"):
+        if again.is_dir() and not again.is_symlink():
+            yield Item("report", again, _size(again), None)
+    if not shards_at_work(root):
+        trials = [path.parent for path in sorted(root.glob("tune/*/*/*/run.json"))]
+        yield from (Item("trials", folder, _size(folder), folder) for folder in trials if _inside(folder, root))
     sweeps = [*root.glob(".lock-*-*"), *root.glob("sweep-*-*.json")]
     stale = [path for path in sweeps if not is_held(sweep_lock(root, shard_of(path)))]
     if not shards_at_work(root):

@@ -6,7 +6,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any, NoReturn
 
-CLEANED = ("weights", "checkpoints", "foreign", "leftovers", "report")
+CLEANED = ("weights", "checkpoints", "foreign", "leftovers", "trials", "report")
 """Kinds of `ablations.clean`."""
 
 COMPARED = ("same", "tuned", "matched")

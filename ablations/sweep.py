@@ -17,6 +17,7 @@ from ablations.checkpoints import FOLDER, remove_steps
 from ablations.checks import with_data
 from ablations.devices import cores_available, parse_devices, visible_gpus
 from ablations.events import check_tensorboard, following
+from ablations.find import SINGLE
 from ablations.live import shown
 from ablations.local import Local
 from ablations.pace import Shard, shards_at_work, sweep_file, sweep_lock, write_sweep
@@ -84,6 +85,7 @@ def train_missing(study: Study, root: Path, options: Options) -> list[Outcome]:
             executor.check(run)
     with sole_sweep(root, options.shard):
         refuse_other_study(study, root)
+        _say_left_out(study, root)
         write_plan(study, study.runs(), root)
         done = {} if options.redo else final_results(root)  # another sweep may have ended meanwhile
         missing = [run for run in mine if run.id not in done]
@@ -193,6 +195,18 @@ def refuse_other_study(study: Study, root: Path) -> None:
             there = read_plan(root)["study"]
             if there != study.name:
                 raise ConfigError(f"name={study.name!r}: {root} holds the study {there!r}; give one another name")
+
+
+def _say_left_out(study: Study, root: Path) -> None:
+    """What was planned before and is no more: its runs stay, and the report does not have them."""
+    if study.name == SINGLE:
+        return  # its plan names the last run alone
+    with suppress(RowsError):
+        now = {experiment.name: len(experiment.variants) for experiment in study.experiments}
+        before = {name: len(plan["variants"]) for name, plan in read_plan(root)["experiments"].items()}
+        left = [name for name, variants in before.items() if now.get(name, 0) < variants]
+        if left:
+            say(f"planned before and not now: {', '.join(left)}, in whole or part; their runs stay, without a report")
 
 
 def forget(ids: Collection[str], root: Path) -> None:

@@ -89,6 +89,7 @@ def test_kinds_are_counted_and_nothing_is_removed_unless_told(
         "checkpoints": (3, 211 + 223 + 227),
         "foreign": (1, size),
         "leftovers": (4, 7 + 17 + progress),  # two checkpoints, a lock, progress
+        "trials": (0, 0),
         "report": (1, 307),
     }
     assert found["bytes"] == sum((tmp_path / name).stat().st_size for name in before)
@@ -253,3 +254,19 @@ def test_the_command_says_what_it_has_removed(
 
 def test_the_command_line_knows_the_kinds() -> None:
     assert tuple(KINDS) == flags.CLEANED
+
+
+def test_runs_of_a_search_can_go_and_what_they_came_to_stays(tiny: dict[str, Any], tmp_path: Path) -> None:
+    root = tmp_path / "tiny"
+    study = make_study(tiny)
+    write_plan(study, study.runs(), root)
+    trial = root / "tune" / "copy" / "base" / "seed-1000-0a93fcbe"
+    trial.mkdir(parents=True)
+    (trial / "run.json").write_text("{}")
+    (root / "tune" / "trials.csv").write_text("experiment,variant,number\n")
+    (root / "events" / "copy").mkdir(parents=True)
+    found = clean(root, ["trials", "report"])
+    assert [found["removed"][kind]["number"] for kind in ("trials", "report")] == [1, 1]
+    assert not trial.exists()
+    assert not (root / "events").exists()
+    assert (root / "tune" / "trials.csv").exists()

@@ -17,7 +17,7 @@ def make(root: Path, run_id: str, place: str = "study/e/base", *, weights: bool 
     folder = root / place / f"seed-0-{run_id}"
     folder.mkdir(parents=True)
     names = {"study": "study", "experiment": "e", "variant": "base", "comparison": "same", "signature": ""}
-    content = {"schema": SCHEMA, "id": run_id, "seed": 0, "config": {}, **names}
+    content = {"schema": SCHEMA, "id": run_id, "seed": 0, "config": {"task": {}, "model": {}, "train": {}}, **names}
     (folder / "run.json").write_text(json.dumps(content))
     if weights:
         (folder / WEIGHTS).parent.mkdir()

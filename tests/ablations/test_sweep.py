@@ -84,6 +84,16 @@ def test_redo_forgets_what_was_there(tiny: dict[str, Any], tmp_path: Path, prete
     assert not copy.exists()
 
 
+def test_what_was_planned_before_and_is_no_more_is_said(
+    tiny: dict[str, Any], tmp_path: Path, pretended: list[Pretence], capsys: pytest.CaptureFixture[str]
+) -> None:
+    more = {**tiny, "experiments": {**tiny["experiments"], "other": dict(tiny["experiments"]["copy"])}}
+    train_missing(make_study(more), tmp_path, Options())
+    assert "planned before" not in capsys.readouterr().err
+    train_missing(make_study(tiny), tmp_path, Options())
+    assert "planned before and not now: other, in whole or part" in capsys.readouterr().err
+
+
 def test_checkpoints_of_a_run_killed_just_after_its_result_go_with_the_next_sweep(
     tiny: dict[str, Any], tmp_path: Path, pretended: list[Pretence]
 ) -> None:
