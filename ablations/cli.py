@@ -9,7 +9,7 @@ import os
 import signal
 import sys
 from collections.abc import Callable, Sequence
-from dataclasses import fields
+from dataclasses import fields, replace
 from io import BufferedReader
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, cast
@@ -61,7 +61,7 @@ def _guarded(command: Callable[[], int]) -> int:
             sys.stdout.flush()  # while a reader who has gone can still be excused
         return status
     except ValueError as error:
-        if type(error).__name__ not in USER_ERRORS:
+        if not {kind.__name__ for kind in type(error).__mro__} & set(USER_ERRORS):
             raise
         print(f"ablations: {error}", file=sys.stderr)
         return 2
@@ -116,13 +116,18 @@ def plan(options: argparse.Namespace) -> int:
     from ablations.comparisons import with_comparisons
     from ablations.devices import cores_available, parse_devices, visible_gpus
     from ablations.preview import preview, show
+    from ablations.tune import Unsearched
 
     if options.power is not None:
         return _power(options)
     devices = parse_devices(options.devices, visible_gpus(), cores_available())
     study = _loaded(options)
     root = options.output / study.folder
-    study = with_comparisons(study, root, devices[0].kind, options.storage)
+    try:
+        study = with_comparisons(study, root, devices[0].kind, options.storage)
+    except Unsearched as error:
+        print(f"{error}; without what comes after the search:", file=sys.stderr)
+        study = with_comparisons(_without_tuned(study), root, devices[0].kind)
     entries = preview(study, root, devices[0].kind)
     if options.json:
         print(json.dumps(entries, indent=2, ensure_ascii=False))
@@ -135,7 +140,7 @@ def _power(options: argparse.Namespace) -> int:
     from ablations.power import power, show_power
 
     study = _loaded(options)
-    entries = power(study, options.output / study.folder, options.power or None)
+    entries = power(study, options.output / study.folder, options.power or None, given=options.study)
     print(json.dumps(entries, indent=2, ensure_ascii=False)) if options.json else show_power(entries)
     return 0
 
@@ -158,11 +163,16 @@ def run(options: argparse.Namespace) -> int:
     study, how = _loaded(options), _sweep_options(options)
     root = options.output / study.folder
     if options.pilot:
-        return sweep(pilot(study, options.pilot), root, how)
-    if "tuned" in study.comparisons and (status := tune(study, root, how, options.storage)):
-        return status
+        return sweep(pilot(study, options.pilot), root, how, planned=study)
+    unsearched = tune(study, root, how, options.storage) if "tuned" in study.comparisons else 0
+    if unsearched:  # what does not need it is trained all the same
+        study = _without_tuned(study)
     study = with_comparisons(study, root, _kind(options), options.storage)
-    return until_resolved(study, root, how) if options.until_resolved else sweep(study, root, how)
+    return (until_resolved(study, root, how) if options.until_resolved else sweep(study, root, how)) or unsearched
+
+
+def _without_tuned(study: "Study") -> "Study":
+    return replace(study, comparisons=tuple(name for name in study.comparisons if name != "tuned"))
 
 
 def _loaded(options: argparse.Namespace) -> "Study":
@@ -170,7 +180,30 @@ def _loaded(options: argparse.Namespace) -> "Study":
     from ablations.load import load_study
 
     comparison, match = getattr(options, "comparison", None), getattr(options, "match", None)
-    return load_study(options.study, options.set, options.seeds, comparison=comparison, match=match)
+    study = load_study(options.study, options.set, options.seeds, comparison=comparison, match=match)
+    _refuse_idle(options, study)
+    return study
+
+
+def _refuse_idle(options: argparse.Namespace, study: "Study") -> None:
+    """Flags that would have no effect."""
+    from models.config import ConfigError
+
+    given = vars(options)
+    idle = {
+        "--match": given.get("match") and "matched" not in study.comparisons,
+        "--storage": given.get("storage") and "comparison" in given and "tuned" not in study.comparisons,
+        "--comparison": given.get("comparison") and given.get("pilot"),
+        "--seeds": options.seeds and (given.get("pilot") or given.get("until_resolved")),
+    }
+    reasons = {
+        "--match": "has no effect without --comparison matched",
+        "--storage": "has no effect without --comparison tuned",
+        "--comparison": "a pilot is the base as the study has it; leave it out",
+        "--seeds": "--pilot and --until-resolved choose the seeds; leave it out",
+    }
+    if wrong := next((flag for flag, is_idle in idle.items() if is_idle), None):
+        raise ConfigError(f"{wrong}: {reasons[wrong]}")
 
 
 def _sweep_options(options: argparse.Namespace) -> "Options":

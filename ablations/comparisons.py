@@ -4,6 +4,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Literal
 
+from ablations.load import refuse_one_folder
 from ablations.matching import matched
 from ablations.study import Comparison, Experiment, Study
 from ablations.tune import tuned
@@ -14,9 +15,11 @@ def with_comparisons(
 ) -> Study:
     """The study with an experiment more for each of its experiments and comparisons, `german (tuned)` say.
 
-    Raises ConfigError where the search for the best settings has not ended.
+    Raises Unsearched (a ConfigError) where the search for the best settings has not ended, and ConfigError where a
+    name stands for two experiments then.
     """
     derived = [one for name in study.comparisons for one in _derived(name, study, root, kind, storage)]
+    refuse_one_folder([*study.experiments, *derived])
     return replace(study, experiments=(*study.experiments, *derived))
 
 

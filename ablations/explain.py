@@ -93,7 +93,7 @@ def _claims(found: Mapping[str, Any]) -> Iterator[str]:
     if not found["claims"]:
         yield "No claim of the register changes it."
     else:
-        yield "Claims that change it:"
+        yield "Claims that test it:"
     width = max((len(claim["id"]) for claim in found["claims"]), default=0)
     for claim in found["claims"]:
         text = f"{claim['statement']} [{claim['kind']}; ablations run {claim['studies'][-1]}]"

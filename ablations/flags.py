@@ -47,7 +47,7 @@ def make_parser(functions: Mapping[str, Callable[[Any], int]]) -> Parser:
     command.add_argument(
         "--power",
         nargs="?",
-        type=_seconds,
+        type=_effect,
         const=0.0,
         metavar="EFFECT",
         help="the noise that runs of the base show, and the seeds that it takes to see an effect",
@@ -61,7 +61,8 @@ def make_parser(functions: Mapping[str, Callable[[Any], int]]) -> Parser:
     command.epilog = "What is searched, and how often, stands under `tune` in the study; the same for all variants."
     _places(command)
     _storage(command)
-    command.set_defaults(shard=(1, 1), redo=False, tensorboard=False)
+    command.add_argument("--redo", action="store_true", help="forget what was found, and search again")
+    command.set_defaults(shard=(1, 1), tensorboard=False)
 
     command = _add(commands, "run", functions["run"], "train what is missing of a study, then report")
     _study(command)
@@ -240,6 +241,13 @@ def _seconds(text: str) -> float:
     if not 0 < seconds < float("inf"):
         raise argparse.ArgumentTypeError(f"{text!r}: give seconds, above 0")
     return seconds
+
+
+def _effect(text: str) -> float:
+    try:
+        return _seconds(text)
+    except argparse.ArgumentTypeError as error:
+        raise argparse.ArgumentTypeError(f"{text!r}: give an effect above 0, in the unit of the metric") from error
 
 
 def _shard(text: str) -> tuple[int, int]:

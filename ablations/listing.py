@@ -16,7 +16,10 @@ Entries = list[dict[str, Any]]
 
 def studies() -> Entries:
     """The shipped studies."""
-    plain = [yaml.safe_load(path.read_text(encoding="utf-8")) for path in sorted(SHIPPED.glob("*.yaml"))]
+    plain = [
+        yaml.safe_load(path.read_text(encoding="utf-8"))
+        for path in sorted(SHIPPED.glob("*.yaml"), key=lambda path: path.stem)
+    ]
     return [{"name": study["name"], "description": study.get("description", "")} for study in plain]
 
 

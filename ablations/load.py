@@ -60,7 +60,9 @@ def _fair(plain: Any, comparison: Sequence[str] | None, match: str | None) -> An
     if not isinstance(plain, dict):
         return plain  # refused where it is parsed
     compared = {} if comparison is None else {"comparison": list(comparison)}
-    return {**plain, **compared, **({} if match is None else {"match": {**plain.get("match", {}), "by": match}})}
+    own = plain.get("match", {})
+    matched = {} if match is None or not isinstance(own, dict) else {"match": {**own, "by": match}}
+    return {**plain, **compared, **matched}
 
 
 def make_study(plain: Any, overrides: Sequence[str] = (), seeds: int | None = None, source: str = "study") -> Study:
@@ -79,7 +81,7 @@ def make_study(plain: Any, overrides: Sequence[str] = (), seeds: int | None = No
     chosen = _seeds(top.seeds if seeds is None else seeds)
     own = {name: chosen if seeds is not None or s.seeds is None else _seeds(s.seeds) for name, s in specs.items()}
     experiments = [point for name, spec in specs.items() for point in _experiments(name, spec, bases[name], own[name])]
-    _refuse_one_folder(experiments)
+    refuse_one_folder(experiments)
     comparisons: tuple[Comparison, ...] = tuple(name for name in dict.fromkeys(top.comparison) if name != "same")
     return Study(
         name=top.name,
@@ -108,13 +110,14 @@ def given(sections: Sections) -> Sections:
     return {name: fields for name, fields in sections.items() if fields}
 
 
-def _refuse_one_folder(experiments: Iterable[Experiment]) -> None:
+def refuse_one_folder(experiments: Iterable[Experiment]) -> None:
     """Two experiments whose names are one folder could have two processes write one run."""
     owners: dict[str, str] = {}
     for experiment in experiments:
-        other = owners.setdefault(folder_name(experiment.name), experiment.name)
-        if other != experiment.name:
+        folder = folder_name(experiment.name)
+        if other := owners.get(folder):
             raise ConfigError(f"experiment={experiment.name!r}: has the folder of {other!r}; choose another name")
+        owners[folder] = experiment.name
 
 
 def _seeds(seeds: int | list[int]) -> tuple[int, ...]:

@@ -82,7 +82,7 @@ def _told(contrasts: int, undecided: Mapping[Contrast, int], further: Mapping[Co
     text = f"{contrasts - len(undecided)} of {contrasts} contrasts decided"
     if further:
         seeds = " or ".join(str(n) for n in sorted(set(further.values())))
-        return f"{text}; {len(further)} get {seeds} seeds, and so does their base"
+        return f"{text}; {len(further)} undecided, and the base, get {seeds} seeds"
     left = ", ".join(f"{experiment}: {variant} ({n} seeds)" for (experiment, variant), n in undecided.items())
     return f"{text}; undecided: {left}" if left else text
 

@@ -22,18 +22,18 @@ MOST_SEEDS = 20
 """Seeds from 0 below which a pilot is looked for, beside those of the study."""
 
 
-def power(study: Study, root: Path, effect: float | None = None) -> Entries:
+def power(study: Study, root: Path, effect: float | None = None, given: str | None = None) -> Entries:
     """What the runs in `root` say of the study's noise: reports.noise, an entry for each experiment and metric.
 
     Pilots may be of any planned seed and of any seed below MOST_SEEDS. An experiment whose base has not two seeds yet
-    has one entry, with metric None and the `command` that trains pilots. Raises ConfigError for an `effect` (in the
-    metric's unit) that is not above 0.
+    has one entry, with metric None and the `command` that trains pilots of the study, by the name or path `given`.
+    Raises ConfigError for an `effect` (in the metric's unit) that is not above 0.
     """
     if effect is not None and checked_number("--power", effect) <= 0:
         raise ConfigError(f"--power {effect}: give an effect above 0, in the unit of the metric")
     planned = {experiment.name: len(experiment.seeds) for experiment in study.experiments}
     known = noise(_pilots(study, root), planned, effect)
-    command = f"ablations run {study.name} --pilot 3"
+    command = f"ablations run {given or study.name} --pilot 3"
     found: Entries = []
     for name in planned:
         entries = [entry for entry in known if entry["experiment"] == name]
@@ -75,7 +75,7 @@ def show_power(entries: Entries) -> None:
     if known:
         console.print(_table(known))
     for line in [*(_notes(known) if known else []), *_missing(entries)]:
-        console.print(escape(line), highlight=False, soft_wrap=True)
+        console.print(escape(line), highlight=False)
 
 
 def _table(entries: Entries) -> Table:
@@ -112,9 +112,10 @@ def _notes(entries: Entries) -> list[str]:
     ratios = [entry["deviation_high"] / entry["deviation"] for entry in entries if entry["deviation"]]
     bases = {entry["deviation_basis"] for entry in entries}
     found = {
-        "Noise floor: deviation of the base from seed to seed (of so many pilots). Seen with: the smallest effect that "
-        "the planned seeds find four times in five (paired t test, 5 %). Seeds for: to find that as often.": True,
-        "From: the variant whose differences to the base vary most.": PAIRED in bases,
+        "Noise floor: deviation of the base over its pilot seeds (their number). Seen with: the smallest effect that "
+        "the planned seeds (their number) show four times in five (paired t test, 5 %). Seeds for 2 %: those that show "
+        "an effect of 2 % of the base's value as often.": True,
+        "Sd of diff.: deviation of variant minus base; from the variant where it is largest.": PAIRED in bases,
         "Base alone: no variant shares two seeds with it; its own deviation, times sqrt(2).": UNPAIRED in bases,
         f"From so few pilots a deviation may be up to {max(ratios, default=1):.1f} times as large (95 % interval, "
         "normal values); seeds go with its square.": bool(ratios),

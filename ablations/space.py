@@ -16,6 +16,12 @@ from models.config import ConfigError, ModelConfig
 SEARCHED: dict[str, type[Any]] = {"model": ModelConfig, "train": TrainConfig}
 """Sections that a search may change: the task is what variants are compared on, the decoding changes no loss."""
 
+OF_THE_BUDGET = ("train.steps", "train.until_accuracy", "train.until_loss")
+"""Fields that would give one trial more training than another."""
+
+MOST_TRIES = 100
+"""Points of a sequence that are looked at for each that is wanted."""
+
 Point = dict[str, Any]
 """Dotted path to value."""
 
@@ -56,11 +62,16 @@ class Space:
         return [dict(zip(self.axes, p, strict=True)) for p in itertools.islice(itertools.product(*lists), trials)]
 
     def _sequence(self, trials: int) -> list[Point]:
-        sequence = qmc.Halton(len(self.axes), scramble=False).fast_forward(1).random(trials)
-        return [
-            {path: _on(axis, float(share)) for (path, axis), share in zip(self.axes.items(), shares, strict=True)}
-            for shares in sequence
-        ]
+        sequence = qmc.Halton(len(self.axes), scramble=False).fast_forward(1).random(MOST_TRIES * trials)
+        found: dict[str, Point] = {}
+        for shares in sequence:  # whole numbers between near limits come again and again
+            point = {p: _on(axis, float(share)) for (p, axis), share in zip(self.axes.items(), shares, strict=True)}
+            found.setdefault(json.dumps(point), point)
+            if len(found) == trials:
+                return list(found.values())
+        raise ConfigError(
+            f"tune.trials={trials}: tune.space has {len(found)} points; give wider limits or fewer trials"
+        )
 
     def as_list(self) -> list[list[Any]]:
         """Plain values, in the order of the paths."""
@@ -85,6 +96,8 @@ def make_space(plain: Mapping[str, Any], base: Settings) -> Space:
         section, _, name = str(path).partition(".")
         if section not in SEARCHED or name not in sections[section]:
             raise ConfigError(f"tune.space: {path!r}: give a field of train or model, such as train.lr")
+        if path in OF_THE_BUDGET:
+            raise ConfigError(f"tune.space: {path!r}: all trials have the same budget; give another field")
         axes[path] = _axis(f"tune.space.{path}", given, sections[section][name])
     return Space(axes)
 

@@ -49,12 +49,12 @@ class Options:
     """Whether the curves are written for TensorBoard too."""
 
 
-def sweep(study: Study, root: Path, options: Options) -> int:
+def sweep(study: Study, root: Path, options: Options, planned: Study | None = None) -> int:
     """Run a study in `root` and report it. Returns the exit status: 0, or 1 where some run failed.
 
     Raises ConfigError or DataError as `train_missing` does.
     """
-    outcomes = train_missing(study, root, options)
+    outcomes = train_missing(study, root, options, planned)
     counts = ", ".join(f"{n} {status}" for status, n in Counter(outcome.status for outcome in outcomes).items())
     say(counts or "nothing to train: all runs are done" + ("" if options.shard == (1, 1) else " in this shard"))
     if options.shard == (1, 1):
@@ -66,8 +66,10 @@ def sweep(study: Study, root: Path, options: Options) -> int:
     return 1 if any(outcome.status == "failed" for outcome in outcomes) else 0
 
 
-def train_missing(study: Study, root: Path, options: Options) -> list[Outcome]:
+def train_missing(study: Study, root: Path, options: Options, planned: Study | None = None) -> list[Outcome]:
     """Train what is not done yet (with `redo` everything); what is done is not touched. Returns how each run ended.
+
+    A `planned` study is the one that `study` is a part of: the folder's plan is then its, if there is none yet.
 
     Raises ConfigError where a model does not suit its data or its devices, where `root` cannot be written and where
     another sweep is at work in it; DataError where data cannot be read. Nothing is written then.
@@ -85,8 +87,12 @@ def train_missing(study: Study, root: Path, options: Options) -> list[Outcome]:
             executor.check(run)
     with sole_sweep(root, options.shard):
         refuse_other_study(study, root)
-        _say_left_out(study, root)
-        write_plan(study, study.runs(), root)
+        if planned is None:
+            _refuse_to_forget_looks(study, root)
+            _say_left_out(study, root)
+            write_plan(study, study.runs(), root)
+        elif not (root / "plan.json").is_file():
+            write_plan(planned, planned.runs(), root)
         done = {} if options.redo else final_results(root)  # another sweep may have ended meanwhile
         missing = [run for run in mine if run.id not in done]
         _say_other_code([done[run.id] for run in runs if run.id in done], commit)
@@ -195,6 +201,19 @@ def refuse_other_study(study: Study, root: Path) -> None:
             there = read_plan(root)["study"]
             if there != study.name:
                 raise ConfigError(f"name={study.name!r}: {root} holds the study {there!r}; give one another name")
+
+
+def _refuse_to_forget_looks(study: Study, root: Path) -> None:
+    """Seeds that were added after looking make other intervals than seeds fixed beforehand."""
+    fixed = {experiment.name for experiment in study.experiments if not experiment.looks}
+    with suppress(RowsError):
+        before = read_plan(root)["experiments"]
+        looked = [name for name, plan in before.items() if plan.get("looks") and name in fixed]
+        if looked:
+            raise ConfigError(
+                f"{looked[0]}: its seeds were added by looking at results; go on with --until-resolved, or elsewhere "
+                "with another --output"
+            )
 
 
 def _say_left_out(study: Study, root: Path) -> None:

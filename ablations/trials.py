@@ -24,6 +24,7 @@ from optuna.storages.journal import JournalFileBackend
 from optuna.study import StudyDirection
 from optuna.trial import FrozenTrial, TrialState, create_trial
 from sqlalchemy.exc import IntegrityError, ProgrammingError
+from sqlalchemy.pool import NullPool
 
 from models.config import ConfigError
 
@@ -325,7 +326,10 @@ def open_storage(folder: Path, url: str | None = None) -> BaseStorage:
     optuna.logging.set_verbosity(optuna.logging.WARNING)  # it would tell of each study on standard error
     if url is None:
         folder.mkdir(parents=True, exist_ok=True)
-        return JournalStorage(Journal(folder / JOURNAL))
+        try:
+            return JournalStorage(Journal(folder / JOURNAL))
+        except (ValueError, KeyError, AssertionError) as error:
+            raise ConfigError(f"{folder / JOURNAL}: damaged: {error!r}; without it the search starts anew") from error
     scheme, colon, rest = url.partition("://")
     if not colon:
         raise ConfigError(f"--storage {url}: an Optuna URL is wanted, such as postgresql://user@host/database")
@@ -342,11 +346,12 @@ def open_storage(folder: Path, url: str | None = None) -> BaseStorage:
 
 def _database(url: str) -> RDBStorage:
     """A database with Optuna's tables. Where two make them at once one fails, and finds them when it asks again."""
+    options = {"poolclass": NullPool}  # minutes lie between two questions, and no connection is left open
     for _ in range(ATTEMPTS):
         with suppress(IntegrityError, ProgrammingError):
-            return RDBStorage(url, engine_kwargs={"pool_pre_ping": True})
+            return RDBStorage(url, engine_kwargs=options)
         time.sleep(0.5)
-    return RDBStorage(url, engine_kwargs={"pool_pre_ping": True})
+    return RDBStorage(url, engine_kwargs=options)
 
 
 class Journal(JournalFileBackend):

@@ -40,6 +40,8 @@ if TYPE_CHECKING:  # optuna takes a second to import, and not every command that
 
 FOLDER = "tune"
 """Below the study's: the runs of trials, the journal and trials.csv."""
+ENDED = ("completed", "pruned", "diverged")
+"""States of trials that are not tried again."""
 REPORTED = range(20)
 """Seeds that `run --until-resolved` may come to."""
 PAUSE = 2.0  # seconds between two looks at the trials of other workers
@@ -116,9 +118,12 @@ def tune(study: Study, root: Path, options: Options, storage: str | None = None)
 
     Raises ConfigError or DataError as `searches` and `ablations.sweep.train_missing` do, before anything is written.
     """
+    if options.redo and options.shard != (1, 1):
+        raise ConfigError("--redo: a shard would forget what the others are searching; leave out --redo or --shard")
     wanted = searches(study)
     costs = _costs(wanted)
     executor = make_executor(root / FOLDER, options, current_commit())
+    _check_storage(storage)
     for run in (search.runs[0][0] for search in wanted):
         executor.check(run)
     with sole_sweep(root, options.shard), _storage_may_fail(storage):
@@ -169,13 +174,17 @@ def _check_seeds(study: Study) -> None:
         raise ConfigError(f"tune.seeds={list(study.tune.seeds)}: {both[0]} may be reported; take others, from 20")
 
 
+class Unsearched(ConfigError):
+    """The best settings are asked for, and the search for them has not ended."""
+
+
 def tuned(study: Study, root: Path, storage: str | None = None) -> list[Experiment]:
     """For each experiment that was tuned, one more whose variants have the best settings that the search found.
 
     That is the point with the lowest mean validation loss; of equal ones the first. A variant that was not searched, or
     for which no trial was completed, is left out, with the reason.
 
-    Raises ConfigError where a search has not ended, and where no trial of a base was completed.
+    Raises Unsearched where a search has not ended, and ConfigError where no trial of a base was completed.
     """
     wanted = {(search.experiment.name, search.variant): search for search in searches(study)}
     standings = _standings(list(wanted.values()), root, storage)
@@ -190,13 +199,11 @@ def _standings(wanted: Sequence[Search], root: Path, storage: str | None) -> dic
     with _storage_may_fail(storage):
         opened = open_storage(root / FOLDER, storage) if there else None
         found = {search.name: read_trials(opened, search.name) if opened else [] for search in wanted}
-    for search in wanted:
-        trials = len(search.points)
-        found[search.name] = found[search.name][:trials]
-        ended = sum(one.state in ("completed", "pruned", "diverged") for one in found[search.name])
-        if ended < trials:
-            where = f"{search.experiment.name}, {search.variant}"
-            raise ConfigError(f"{where}: {ended} of {trials} trials have ended; `ablations tune` the study first")
+    found = {search.name: found[search.name][: len(search.points)] for search in wanted}
+    ended = sum(one.state in ENDED for standing in found.values() for one in standing)
+    if ended < (trials := sum(len(search.points) for search in wanted)):
+        name = wanted[0].study.name
+        raise Unsearched(f"study {name!r}: {ended} of {trials} trials have ended; first ablations tune, or run, {name}")
     return found
 
 
@@ -255,6 +262,15 @@ def _opened(wanted: Sequence[Search], root: Path, options: Options, storage: str
         for search in wanted:
             trials.forget(opened, search.name)
     return {s.name: trials.Trials(opened, s.name, s.points, trials.distributions(s.space)) for s in wanted}
+
+
+def _check_storage(storage: str | None) -> None:
+    """Raises ConfigError for a database that does not answer, before anything is written."""
+    from ablations.trials import open_storage
+
+    if storage is not None:
+        with _storage_may_fail(storage):
+            open_storage(Path(), storage)
 
 
 @contextmanager

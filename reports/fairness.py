@@ -92,7 +92,11 @@ class Fair:
         before, after = self.origin.config(variant), arm.config(variant)
         differing = {path: value for path, value in after.items() if before and value != before.get(path)}
         best = best_trial(self.trials, variant) if comparison == TUNED else None
-        return differing if best is None else {**differing, **best["point"]}
+        return (
+            differing
+            if best is None
+            else {**differing, **{path: after.get(path, v) for path, v in best["point"].items()}}
+        )
 
 
 def fair_experiments(experiments: Sequence[Experiment], trials: pd.DataFrame | None = None) -> list[Fair]:

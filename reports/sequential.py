@@ -8,7 +8,7 @@ an experiment. tests/reports/test_sequential.py simulates both.
 Pure: nothing here knows of files or studies.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from itertools import pairwise
 
 import pandas as pd
@@ -27,6 +27,25 @@ def look_level(looks: Sequence[int] = LOOKS, *, level: float = LEVEL) -> float:
 def look_p_value(p_value: float | None, looks: Sequence[int] = LOOKS) -> float | None:
     """A p value times the number of looks, at most 1: below 0.05 exactly where the look's interval leaves out zero."""
     return None if p_value is None else min(1.0, p_value * max(len(looks), 1))
+
+
+def strictest(looks: Iterable[Sequence[int]]) -> Sequence[int]:
+    """Of the looks of several experiments those with the highest level; none where no experiment has any."""
+    return max(looks, key=len, default=())
+
+
+def level_text(looks: Sequence[int]) -> str:
+    """The level of an experiment's intervals as it is printed: `95 %`, or `98.3 %` with three looks."""
+    return f"{100 * look_level(looks):.3g}\N{NO-BREAK SPACE}%"
+
+
+def levels_text(looks: Iterable[Sequence[int]]) -> str:
+    """The same for several experiments: `95 %`, or `95 % (98.3 % where seeds were added)`."""
+    plain, *others = dict.fromkeys(level_text(of) for of in sorted(looks, key=len) or [()])
+    if not others:
+        return plain
+    added = " and ".join(others)
+    return f"{plain} ({added} where seeds were added)" if plain == level_text(()) else f"{plain} and {added}"
 
 
 def decided(effects: pd.DataFrame) -> "pd.Series[bool]":
@@ -54,6 +73,5 @@ def looks_sentence(looks: Sequence[int]) -> str:
     return (
         f"Seeds were added to the contrasts that were undecided on the first headline metric, at looks fixed "
         f"beforehand ({numbers} seeds). The 5\N{NO-BREAK SPACE}% chance of error is shared among the looks: intervals "
-        f"against the base are of {100 * look_level(looks):.1f}\N{NO-BREAK SPACE}%, and p values are multiplied by "
-        f"{len(looks)}."
+        f"of differences are of {level_text(looks)}, and p values are multiplied by {len(looks)}."
     )

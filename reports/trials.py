@@ -56,7 +56,11 @@ def read_trials(root: Path) -> pd.DataFrame | None:
     path = root / TRIALS
     if not path.is_file():
         return None
-    lines = csv.reader(io.StringIO(path.read_text(encoding="utf-8"), newline=""))
+    try:
+        text = path.read_bytes().decode()
+    except UnicodeDecodeError as error:
+        raise RowsError(f"{path}: cannot be read: {error}") from error
+    lines = csv.reader(io.StringIO(text, newline=""))
     try:
         if tuple(next(lines, ())) != TrialRow._fields:
             raise RowsError(f"{path}: the columns must be {','.join(TrialRow._fields)}")

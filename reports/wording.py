@@ -8,6 +8,7 @@ from typing import Any
 import pandas as pd
 
 from reports.metrics import LONG_RANGE, facts, signed
+from reports.sequential import level_text
 from reports.table import far_distances, records
 
 Row = Mapping[str, Any]
@@ -38,41 +39,43 @@ class Doubts:
 NO_DOUBTS = Doubts()
 
 
-def headline(effects: pd.DataFrame, metric: str, doubts: Doubts = NO_DOUBTS) -> str:
-    """What one experiment says of its first metric; `effects` has at least one row of it."""
+def headline(effects: pd.DataFrame, metric: str, doubts: Doubts = NO_DOUBTS, *, looks: Sequence[int] = ()) -> str:
+    """What one experiment says of its first metric; `effects` has at least one row of it, `looks` are its plan's."""
     rows, name = _comparable(effects, metric, doubts), _inside(facts(metric).name)
     if not rows:
         return f"No variant's {name} can be compared with the base's."
     worst = _worst(rows, metric)
     if not facts(metric).better:
-        return f"{worst['variant']} differs most from the base in {name}: {_size(worst, metric)}."
+        return f"{worst['variant']} differs most from the base in {name}: {_size(worst, metric, looks)}."
     nothing = f"No variant has a worse {name} than the base"
     if not _is_worse(worst, metric):
         return f"{nothing}."
     if has_interval(worst) and not is_clear(worst):
-        largest = f"the largest difference is that of {worst['variant']}: {_size(worst, metric)}"
+        largest = f"the largest difference is that of {worst['variant']}: {_size(worst, metric, looks)}"
         return f"{nothing} by more than {_noise(worst)}; {largest}."
     verb = "raises" if worst["difference"] > 0 else "lowers"
-    return f"{worst['variant']} {verb} {name} most: {_size(worst, metric)}."
+    return f"{worst['variant']} {verb} {name} most: {_size(worst, metric, looks)}."
 
 
-def other_headlines(effects: pd.DataFrame, metrics: Sequence[str], doubts: Doubts = NO_DOUBTS) -> str:
+def other_headlines(
+    effects: pd.DataFrame, metrics: Sequence[str], doubts: Doubts = NO_DOUBTS, *, looks: Sequence[int] = ()
+) -> str:
     """One clause for each further metric: which variant hurts it most, by how much, how surely."""
-    clauses = [_clause(effects, metric, doubts) for metric in metrics if facts(metric).better]
+    clauses = [_clause(effects, metric, doubts, looks) for metric in metrics if facts(metric).better]
     return "; ".join(clauses[:1] + [_inside(clause) for clause in clauses[1:]]) + "." if clauses else ""
 
 
-def _clause(effects: pd.DataFrame, metric: str, doubts: Doubts) -> str:
+def _clause(effects: pd.DataFrame, metric: str, doubts: Doubts, looks: Sequence[int]) -> str:
     rows, name = _comparable(effects, metric, doubts), facts(metric).name
     if not rows:
         return f"{name} can be compared with the base's for no variant"
     worst = _worst(rows, metric)
     if not _is_worse(worst, metric):
-        return f"{name} is worse with no variant"
+        return f"No variant is worse in {_inside(name)}"
     if has_interval(worst) and not is_clear(worst):
-        return f"{name} is worse with no variant by more than {_noise(worst)}"
+        return f"No variant is worse in {_inside(name)} by more than {_noise(worst)}"
     verb = "rises" if worst["difference"] > 0 else "falls"
-    return f"{name} {verb} most with {worst['variant']}: {_size(worst, metric)}"
+    return f"{name} {verb} most with {worst['variant']}: {_size(worst, metric, looks)}"
 
 
 def caveats(effects: pd.DataFrame, metrics: Sequence[str], doubts: Doubts) -> list[str]:
@@ -137,13 +140,15 @@ def seeds_note(fewest: int) -> str:
     return notes.get(fewest, "")
 
 
-def effects_caption(rows: pd.DataFrame, values: pd.DataFrame, metrics: Sequence[str], *, compressed: bool) -> str:
-    """How to read the figure of effects; `rows` are those it shows, `values` those of the experiment."""
+def effects_caption(
+    rows: pd.DataFrame, values: pd.DataFrame, metrics: Sequence[str], *, compressed: bool, looks: Sequence[int] = ()
+) -> str:
+    """How to read the figure of effects; `rows` are those it shows, `values` and `looks` those of the experiment."""
     fewest, most = int(rows["n_seeds"].min()), int(rows["n_seeds"].max())
     seeds = times(most, "seed") if fewest == most else f"{fewest} to {most} seeds"
     parts = [
         f"Each row is one variant minus the base, paired by seed ({seeds}). Large dot: mean. Small dots: single seeds.",
-        f"Bar and ±: 95\N{NO-BREAK SPACE}% t interval; it speaks of {scope_of(rows)}."
+        f"Bar and ±: {level_text(looks)} t interval; it speaks of {scope_of(rows)}."
         if rows["low"].notna().any()
         else "",
         "Shaded: worse than the base. Numbers in grey: the interval holds zero, or there is none.",
@@ -254,14 +259,14 @@ def _noise(effect: Row) -> str:
     return "the noise between seeds" + (" and test items" if effect["scope"] == "seeds and items" else "")
 
 
-def _size(effect: Row, metric: str) -> str:
+def _size(effect: Row, metric: str, looks: Sequence[int]) -> str:
     unit = "" if facts(metric).share else facts(metric).unit
     size = f"{_brief(effect['difference'])} {unit}".strip()
     if not has_interval(effect):
         notes = [effect_note(effect), "" if is_whole(effect) else seeds_of(effect)]
         return f"{size} ({'; '.join(note for note in notes if note)})"
     low, high = _brief(effect["low"]), _brief(effect["high"])
-    return f"{size} (95\N{NO-BREAK SPACE}% interval {low} to {high}, {seeds_of(effect)})"
+    return f"{size} ({level_text(looks)} interval {low} to {high}, {seeds_of(effect)})"
 
 
 def is_whole(effect: Row) -> bool:

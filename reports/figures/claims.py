@@ -43,7 +43,7 @@ def claim_pictures(
 
 KINDS = {
     "exact": "Exact: an identity, a count or a bound, in every run",
-    "structural": "Structural: holds at any budget",
+    "structural": "Structural: should hold at any budget",
     "speed": "Speed: holds within {steps}, and a longer run may undo it",
     "hardware": "Hardware: seconds, of the machine named",
 }

@@ -1,6 +1,6 @@
 """Figures that follow from how an experiment is laid out: ladders, curves over a setting, factorial designs."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from math import nan
 from statistics import fmean
 from typing import TYPE_CHECKING, Any
@@ -18,6 +18,7 @@ from reports.figures.layouts import effects_figure
 from reports.figures.settings import numeric_settings, settings_figure, settings_rows
 from reports.figures.theme import INK, LABEL_LENGTH, TICK, Style
 from reports.metrics import facts
+from reports.sequential import level_text, look_level
 from reports.table import by_seed, describe_value, records
 
 if TYPE_CHECKING:  # statsmodels is slow to import
@@ -44,14 +45,16 @@ def design_pictures(experiment: Experiment, stem: str, gallery: Gallery) -> Iter
 def _ladder(experiment: Experiment, stem: str, gallery: Gallery) -> Iterator[Picture]:
     values = {m: by_seed(experiment.values, experiment.name, m) for m in experiment.metrics[:MOST]}
     steps = {
-        metric: rungs(experiment.order, found) for metric, found in values.items() if found.get(experiment.order[0])
+        metric: rungs(experiment.order, found, level=_level(experiment))
+        for metric, found in values.items()
+        if found.get(experiment.order[0])
     }
     if not steps:
         return
     caption = (
         "Changes pile up from the top: each row keeps those above it. Dot: mean over seeds with its "
-        "95\N{NO-BREAK SPACE}% t interval. Bar and number: the change from the row above, seeds paired, with its own "
-        "interval. Grey: the interval holds zero, or there is none."
+        "95\N{NO-BREAK SPACE}% t interval. Bar and number: the change from the row above, seeds paired, with its "
+        f"{level_text(_looks(experiment))} interval. Grey: the interval holds zero, or there is none."
     )
     last = {metric: of_metric[-1] for metric, of_metric in steps.items()}
     reached = ", ".join(f"{facts(metric).name} {step.mean:.3g}" for metric, step in last.items())
@@ -125,9 +128,9 @@ def _heat(
     rows, columns = (_ordered([levels[experiment.base][f], *(of[f] for of in levels.values())]) for f in factors)
     figure = heat_figure(cells, factors=factors, rows=rows, columns=columns)
     caption = (
-        "Each cell: mean over seeds, under it the difference to the base with its 95\N{NO-BREAK SPACE}% interval. "
-        "Blue is better than the base, orange worse. Where two changes add up, a cell's difference is the sum of those "
-        "of its row and its column."
+        "Each cell: mean over seeds, under it the difference to the base with its "
+        f"{level_text(_looks(experiment))} interval. Blue is better than the base, orange "
+        "worse. Where two changes add up, a cell's difference is the sum of those of its row and its column."
     )
     caption = joined([caption, incomplete(experiment)])
     names = ", ".join(facts(metric).name for metric in cells)
@@ -165,13 +168,14 @@ def _contrasts(
 ) -> Iterator[Picture]:
     """Main effects and two-way interactions as a forest."""
     base = {factor: levels[experiment.base][factor] for factor in factors}
-    found = {m: _found(factorial_runs(experiment, m, levels), base) for m in experiment.metrics[:MOST]}
+    level = _level(experiment)
+    found = {m: _found(factorial_runs(experiment, m, levels), base, level) for m in experiment.metrics[:MOST]}
     found = {metric: contrasts for metric, contrasts in found.items() if contrasts}
     if not found:
         return
     first = next(iter(found.values()))
     order = [contrast_label(contrast) for contrast in first[:MOST_CONTRASTS]]
-    tables = {metric: contrast_frames(contrasts[:MOST_CONTRASTS]) for metric, contrasts in found.items()}
+    tables = {metric: contrast_frames(contrasts[:MOST_CONTRASTS], level=level) for metric, contrasts in found.items()}
     figure = effects_figure(
         pd.concat([effects.assign(metric=metric) for metric, (effects, _) in tables.items()]),
         pd.concat([differences.assign(metric=metric) for metric, (_, differences) in tables.items()]),
@@ -186,7 +190,7 @@ def _contrasts(
         [
             "Single settings: the mean over all combinations of the others, minus that at the base's value. Pairs (×): "
             "how much more of a difference the first makes at this value of the second than at the base's; zero where "
-            "two changes add up. Bars: 95\N{NO-BREAK SPACE}% t intervals over seeds; only seeds with every "
+            f"two changes add up. Bars: {level_text(_looks(experiment))} t intervals over seeds; only seeds with every "
             "combination count.",
             f"{len(first) - len(order)} more contrasts are not drawn." if len(first) > len(order) else "",
             incomplete(experiment),
@@ -206,11 +210,21 @@ def _fold(figure: Figure, order: list[str]) -> None:
             label.set(fontsize=TICK, linespacing=1.0)
 
 
-def _found(data: pd.DataFrame, base: Mapping[str, Any]) -> list["Contrast"]:
+def _found(data: pd.DataFrame, base: Mapping[str, Any], level: float) -> list["Contrast"]:
     """Main effects, then interactions; [] as long as no seed has every combination."""
     from reports.factorials import interactions, main_effects
 
     try:
-        return [*main_effects(data, base), *interactions(data, base)]
+        return [*main_effects(data, base, level=level), *interactions(data, base, level=level)]
     except ValueError:
         return []
+
+
+def _looks(experiment: Experiment) -> Sequence[int]:
+    """Numbers of seeds at which seeds were added; [] in an experiment where none were."""
+    return experiment.plan.get("looks", [])
+
+
+def _level(experiment: Experiment) -> float:
+    """Level of the intervals of differences."""
+    return look_level(_looks(experiment))

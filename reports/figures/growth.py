@@ -20,6 +20,7 @@ from reports.figures.theme import (
     size_of,
     text_width,
 )
+from reports.statistics import LEVEL
 from reports.trends import Slope, exponent_over_seeds
 
 GROWTH = {
@@ -48,11 +49,11 @@ class Fit:
     high: float
 
 
-def fits(data: pd.DataFrame, order: Sequence[str]) -> dict[str, Fit]:
+def fits(data: pd.DataFrame, order: Sequence[str], *, level: float = LEVEL) -> dict[str, Fit]:
     """A power law for each variant with at least FEWEST lengths that all of its seeds have a positive value at.
 
     `data` has variant, seed, `at` (the length) and value. The line goes through the geometric mean of the points, as
-    that of least squares does.
+    that of least squares does. `level` is that of the exponents' intervals.
     """
     found = {}
     for variant in order:
@@ -62,7 +63,7 @@ def fits(data: pd.DataFrame, order: Sequence[str]) -> dict[str, Fit]:
         table = table.dropna(axis="columns")
         if table.shape[1] >= FEWEST:
             x, y = table.columns.to_numpy(float), table.to_numpy(float)
-            exponent = exponent_over_seeds(x, y)
+            exponent = exponent_over_seeds(x, y, level=level)
             factor = float(np.exp(np.log(y).mean() - exponent.slope * np.log(x).mean()))
             found[variant] = Fit(exponent=exponent, factor=factor, low=float(x.min()), high=float(x.max()))
     return found
@@ -97,11 +98,17 @@ def plot_growth(
 
 
 def growth_figure(
-    data: pd.DataFrame, *, metric: str, order: Sequence[str], styles: Mapping[str, Style], x_label: str
+    data: pd.DataFrame,
+    *,
+    metric: str,
+    order: Sequence[str],
+    styles: Mapping[str, Style],
+    x_label: str,
+    level: float = LEVEL,
 ) -> Figure:
     """One metric against length, with a list of the variants and their exponents beside it."""
     present = [variant for variant in order if ((data["variant"] == variant) & (data["value"] > 0)).any()]
-    fitted = fits(data, present)
+    fitted = fits(data, present, level=level)
     labels = [fit_label(variant, fitted.get(variant)) for variant in present]
     right = max(text_width(label, TICK) for label in labels) + 0.75
     height = max(3.5, 0.25 * len(present) + 0.1)

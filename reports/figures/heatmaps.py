@@ -13,7 +13,7 @@ from reports.figures.forests import effect_text
 from reports.figures.layouts import panel_title
 from reports.figures.theme import COLOURS, GREY, NOTE, TICK, WIDTH, axes_at, plain, text_width, write_at
 from reports.metrics import facts, number
-from reports.statistics import t_interval
+from reports.statistics import LEVEL, t_interval
 from reports.table import describe_value, records
 
 if TYPE_CHECKING:  # statsmodels is slow to import
@@ -118,7 +118,7 @@ def contrast_label(contrast: "Contrast") -> str:
     return " × ".join(parts)
 
 
-def contrast_frames(contrasts: Sequence["Contrast"]) -> tuple[pd.DataFrame, pd.DataFrame]:
+def contrast_frames(contrasts: Sequence["Contrast"], *, level: float = LEVEL) -> tuple[pd.DataFrame, pd.DataFrame]:
     """Contrasts in the form of the tables that forests.plot_effects draws: effects, and differences by seed.
 
     Intervals are t intervals of the contrast within each seed, as those of any effect. The model's own would be too
@@ -127,7 +127,7 @@ def contrast_frames(contrasts: Sequence["Contrast"]) -> tuple[pd.DataFrame, pd.D
     nan = float("nan")
     effects = []
     for c in contrasts:
-        low, high = t_interval(c.per_seed) or (nan, nan)
+        low, high = t_interval(c.per_seed, level=level) or (nan, nan)
         effects.append({"variant": contrast_label(c), "difference": c.estimate, "low": low, "high": high})
     differences = [
         {"variant": contrast_label(c), "seed": i, "state": "completed", "difference": value}

@@ -14,7 +14,7 @@ from reports.figures.layouts import GAP, panel_title
 from reports.figures.scales import STEPS, tick_label
 from reports.figures.theme import GREY, HAIRLINE, INK, PAPER, TEXT, TICK, WIDTH, Style, axes_at, plain, text_width
 from reports.metrics import facts, number
-from reports.statistics import paired_effect, summarise
+from reports.statistics import LEVEL, paired_effect, summarise
 
 ROW = 0.46
 
@@ -28,17 +28,17 @@ class Rung:
     """NaN without a result."""
     low: float
     high: float
-    """Interval of the mean; NaN where there is none."""
+    """95 % interval of the mean; NaN where there is none."""
     difference: float
     """To the rung before, seeds paired; NaN for the first one and where no seed has both."""
     difference_low: float
     difference_high: float
 
 
-def rungs(order: Sequence[str], by_seed: Mapping[str, Mapping[int, float]]) -> list[Rung]:
-    """The steps in `order`, from the values of each variant by seed."""
+def rungs(order: Sequence[str], by_seed: Mapping[str, Mapping[int, float]], *, level: float = LEVEL) -> list[Rung]:
+    """The steps in `order`, from the values of each variant by seed; `level` is that of the intervals of changes."""
     return [
-        _rung(name, by_seed.get(name, {}), by_seed.get(before, {}) if before is not None else {})
+        _rung(name, by_seed.get(name, {}), by_seed.get(before, {}) if before is not None else {}, level)
         for before, name in zip([None, *order[:-1]], order, strict=True)
     ]
 
@@ -91,9 +91,10 @@ def change_text(step: Rung, metric: str) -> str:
     )
 
 
-def _rung(name: str, values: Mapping[int, float], before: Mapping[int, float]) -> Rung:
+def _rung(name: str, values: Mapping[int, float], before: Mapping[int, float], level: float) -> Rung:
     shared = sorted(values.keys() & before.keys())
-    effect = paired_effect([before[s] for s in shared], [values[s] for s in shared]) if shared else None
+    pairs = [before[s] for s in shared], [values[s] for s in shared]
+    effect = paired_effect(*pairs, level=level) if shared else None
     summary = summarise(list(values.values())) if values else None
     low, high = (summary.low, summary.high) if summary else (None, None)
     from_low, from_high = (effect.low, effect.high) if effect else (None, None)

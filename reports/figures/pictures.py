@@ -20,6 +20,7 @@ from reports.figures.labels import axis_label, references
 from reports.figures.layouts import effects_figure, lines_figure
 from reports.metrics import LONG_RANGE, facts
 from reports.rows import ITEMS
+from reports.sequential import level_text, look_level
 from reports.statistics import summarise
 from reports.table import SPLITS, by_seed, describe_counts, describe_value, records, with_axis
 from reports.wording import FORCED, effects_caption, long_range_note
@@ -84,9 +85,10 @@ def _effects_picture(experiment: Experiment, stem: str, gallery: Gallery) -> Pic
         hollow=experiment.leaking,
     )
     rows = tables.effects[tables.effects["metric"].isin(experiment.compared)]
+    looks = experiment.plan.get("looks", [])
     compressed = any(ax.get_xscale() == "asinh" for ax in figure.axes)
     parts = [
-        effects_caption(rows, experiment.values, experiment.compared, compressed=compressed),
+        effects_caption(rows, experiment.values, experiment.compared, compressed=compressed, looks=looks),
         PARTS if ((rows["item_variance"] > 0) & rows["low"].notna()).any() else "",
         HOLLOW if experiment.leaking & set(order) else "",
         "Arrow heads: an interval that goes on beyond the axis." if _is_cut(figure) else "",
@@ -265,12 +267,19 @@ def _cost_pictures(experiment: Experiment, stem: str, gallery: Gallery) -> Itera
 
 
 def _growth_picture(experiment: Experiment, data: pd.DataFrame, metric: str, name: str, gallery: Gallery) -> Picture:
-    label = axis_label(experiment.plan, "length")
-    figure = growth_figure(data, metric=metric, order=experiment.order, styles=experiment.styles, x_label=label)
+    label, looks = axis_label(experiment.plan, "length"), experiment.plan.get("looks", [])
+    figure = growth_figure(
+        data,
+        metric=metric,
+        order=experiment.order,
+        styles=experiment.styles,
+        x_label=label,
+        level=look_level(looks),
+    )
     parts = [
         "Both axes are logarithmic. Points: means over seeds, with 95\N{NO-BREAK SPACE}% bands from three seeds on. "
         "Lines: power laws fitted to all lengths, exponents in the list",
-        "with 95\N{NO-BREAK SPACE}% t intervals over seeds."
+        f"with {level_text(looks)} t intervals over seeds."
         if data["seed"].nunique() > 1
         else "(one seed, no interval).",
     ]

@@ -8,7 +8,8 @@ import pandas as pd
 
 from reports.experiment import Experiment
 from reports.pages.matches import Match
-from reports.statistics import paired_effect, summarise, welch_interval
+from reports.sequential import look_level, strictest
+from reports.statistics import LEVEL, paired_effect, summarise, welch_interval
 from reports.table import by_seed, describe_counts, records
 
 Agreement = Literal["identical", "agree", "differ in size", "opposite", "differ", "undecided", "no interval"]
@@ -34,7 +35,7 @@ class Gap(NamedTuple):
     difference: float
     low: float
     high: float
-    """95 % interval; NaN where there is none."""
+    """Interval; NaN where there is none."""
     method: str
     """paired or Welch"""
     n_seeds: int
@@ -62,7 +63,7 @@ def _rows(match: Match) -> Iterator[dict[str, Any]]:
         for names in match.variants:
             a, b = (of.get(name, {}) for of, name in zip(values, names, strict=True))
             first, second = (of.get(name) for of, name in zip(effects, names, strict=True))
-            whole = gap(a, b, paired=same_data(match, names))
+            whole = gap(a, b, paired=same_data(match, names), level=level_of(match))
             change = _change(match, metric, names)
             yield {
                 "experiment": match.name,
@@ -103,7 +104,7 @@ def _change(match: Match, metric: str, names: tuple[str, str]) -> Gap:
     """Effect in the second minus effect in the first: paired where both the variant and the base are."""
     bases = match.first.base, match.second.base
     sides = [_differences(e, metric, name) for e, name in zip((match.first, match.second), names, strict=True)]
-    return gap(*sides, paired=same_data(match, names) and same_data(match, bases))
+    return gap(*sides, paired=same_data(match, names) and same_data(match, bases), level=level_of(match))
 
 
 def _differences(experiment: Experiment, metric: str, variant: str) -> dict[int, float]:
@@ -112,7 +113,12 @@ def _differences(experiment: Experiment, metric: str, variant: str) -> dict[int,
     return {int(seed): float(d) for seed, d in zip(rows["seed"], rows["difference"], strict=True)}
 
 
-def gap(first: BySeed, second: BySeed, *, paired: bool) -> Gap:
+def level_of(match: Match) -> float:
+    """Level of intervals between the studies: the higher of the two, where seeds were added in one."""
+    return look_level(strictest(e.plan.get("looks", []) for e in (match.first, match.second)))
+
+
+def gap(first: BySeed, second: BySeed, *, paired: bool, level: float = LEVEL) -> Gap:
     """Mean of the second minus mean of the first, over the seeds that both have where they are paired.
 
     The interval is that of the paired differences, or Welch's. Where all pairs differ by the same there is none.
@@ -122,11 +128,11 @@ def gap(first: BySeed, second: BySeed, *, paired: bool) -> Gap:
     seeds = sorted(first.keys() & second.keys()) if paired else []
     a, b = ([side[s] for s in seeds] if seeds else list(side.values()) for side in (first, second))
     if seeds:
-        found = paired_effect(a, b)
+        found = paired_effect(a, b, level=level)
         interval = None if found.low is None or found.high is None else (found.low, found.high)
         difference = found.difference
     else:
-        interval, difference = welch_interval(a, b), summarise(b).mean - summarise(a).mean
+        interval, difference = welch_interval(a, b, level=level), summarise(b).mean - summarise(a).mean
     low, high = interval or (float("nan"), float("nan"))
     method = "paired" if seeds else "Welch"
     return Gap(difference, low, high, method, min(len(a), len(b)), bool(seeds) and a == b)

@@ -23,16 +23,18 @@ from reports.pages.environment import environment
 from reports.pages.exports import csv_text
 from reports.pages.matches import Match, alone, differences, matches
 from reports.rows import StudyRows, read_study, write_text
+from reports.sequential import levels_text
 from reports.table import make_tables, records
 from reports.wording import interval, times
 
 COLUMNS = ("Metric", "Variant", "A", "B", "B − A", "Effect in A", "Effect in B", "Change of the effect", "The effects")
 EXPLANATION = (
-    "A and B: means over seeds. B − A: with its 95 % interval, paired by seed where the runs of both studies have the "
-    "same task and data, else unpaired (Welch). Effects: variant minus base within each study. Change of the effect: "
-    "that in B minus that in A. Effects agree where both intervals lie on the same side of zero and that of the change "
-    "holds zero; they are undecided where an interval of theirs holds zero and that of the change does too. Intervals "
-    "of B − A and of the change speak of new seeds on the same test items."
+    "A and B: means over seeds. B − A: with its interval (95 %, and where seeds were added at looks in either study "
+    "that of a look), paired by seed where the runs of both studies have the same task and data, else unpaired "
+    "(Welch). Effects: variant minus base within each study. Change of the effect: that in B minus that in A. Effects "
+    "agree where both intervals lie on the same side of zero and that of the change holds zero; they are undecided "
+    "where an interval of theirs holds zero and that of the change does too. Intervals of B − A and of the change "
+    "speak of new seeds on the same test items."
 )
 
 
@@ -148,7 +150,8 @@ def _picture(match: Match, effects: Sequence[Mapping[str, Any]], name: str, gall
     )
     caption = (
         "Variant minus base in each study, A above B. Large mark: mean, filled in A, a ring in B. Small dots: single "
-        "seeds. Bar and ±: 95\N{NO-BREAK SPACE}% interval within each study."
+        "seeds. Bar and ±: "
+        f"{levels_text(e.plan.get('looks', []) for e in sides)} interval within each study."
     )
     alt = f"Forest of effects with two rows for each of {times(len(pairs), 'variant')}. {tally(effects)}"
     return gallery.hang(figure, name, "Effects in A and in B", caption, alt=alt, kind="effects")

@@ -10,6 +10,7 @@ from reports.experiment import Experiment
 from reports.metrics import facts, number, signed
 from reports.pages.grids import Cell, Grid, optional
 from reports.power import noise_floor, seeds_needed, smallest_effect
+from reports.sequential import level_text
 from reports.table import by_seed, records
 from reports.wording import effect_note, interval, is_decided, is_whole, seeds_of
 
@@ -88,8 +89,9 @@ def effects_grid(experiment: Experiment) -> Grid | None:
     rows = experiment.tables.effects
     if rows.empty:
         return None
+    level = level_text(experiment.plan.get("looks", []))
     columns = [
-        *("Metric", "Variant", "Difference", "95\N{NO-BREAK SPACE}% interval, paired", "Unpaired (Welch)"),
+        *("Metric", "Variant", "Difference", f"{level} interval, paired", "Unpaired (Welch)"),
         *("Correlation", "p", "p (Holm)", "Seeds", "Speaks of", "Seeds needed"),
     ]
     return Grid(

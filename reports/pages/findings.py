@@ -23,10 +23,10 @@ def findings(experiment: Experiment) -> Findings | None:
     """What an experiment says of the metrics it compares; None while there is nothing to compare."""
     if not experiment.compared:
         return None
-    effects, doubts = experiment.tables.effects, doubts_of(experiment)
+    effects, doubts, looks = experiment.tables.effects, doubts_of(experiment), experiment.plan.get("looks", [])
     return Findings(
-        headline=headline(effects, experiment.compared[0], doubts),
-        further=other_headlines(effects, experiment.compared[1:], doubts),
+        headline=headline(effects, experiment.compared[0], doubts, looks=looks),
+        further=other_headlines(effects, experiment.compared[1:], doubts, looks=looks),
         caveats=tuple(caveats(effects, experiment.compared, doubts)),
     )
 

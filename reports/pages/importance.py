@@ -1,12 +1,14 @@
 """What matters how much in a factorial design: every factor and every combination of factors, in numbers."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from reports.experiment import Experiment
 from reports.figures.designs import MOST, factorial_levels, factorial_runs
 from reports.metrics import facts
 from reports.pages.grids import Cell, Grid
+from reports.sequential import look_p_value
 from reports.wording import quantity
 
 if TYPE_CHECKING:  # statsmodels is slow to import
@@ -48,7 +50,9 @@ def _rows(
     except ValueError:  # a combination without any run: nothing is balanced yet
         return
     found = {each.factor: each for each in importances(data, base, better=facts(metric).better)}
+    looks = experiment.plan.get("looks", [])
     for term in terms:
+        term = replace(term, p_value=look_p_value(term.p_value, looks))
         yield _cells(metric, term, found[term.factors[0]] if len(term.factors) == 1 else None)
 
 

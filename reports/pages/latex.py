@@ -13,6 +13,7 @@ from reports.metrics import facts, number, signed
 from reports.pages.grids import optional
 from reports.pages.markdown import effects_on, mean
 from reports.pages.verdicts import in_words
+from reports.sequential import level_text, levels_text
 from reports.table import describe_counts, records
 from reports.verdicts import Verdict
 from reports.wording import estimate, seeds_of
@@ -72,14 +73,16 @@ def _variants(experiment: Experiment) -> str:
 
 
 def effects(experiments: Sequence[Experiment]) -> str:
-    """Effect of every variant on the headline metrics: difference ± half of the 95 % interval, p after Holm, seeds."""
-    found = [(e.name, _effects(e)) for e in experiments if e.compared]
-    return _file("Variant minus base, paired by seed; half-width of the 95 % interval; p after Holm.", found)
+    """Effect of every variant on the headline metrics: difference ± half of the interval, p after Holm, seeds."""
+    compared = [e for e in experiments if e.compared]
+    level = levels_text(e.plan.get("looks", []) for e in compared)
+    comment = f"Variant minus base, paired by seed; half-width of the {level} interval; p after Holm."
+    return _file(comment, [(e.name, _effects(e)) for e in compared])
 
 
 def _effects(experiment: Experiment) -> str:
     return tabular(
-        ["Metric", "Variant", "Difference ± 95 %", "p (Holm)", "Seeds"],
+        ["Metric", "Variant", f"Difference ± {level_text(experiment.plan.get('looks', []))}", "p (Holm)", "Seeds"],
         [
             [
                 facts(metric).name,

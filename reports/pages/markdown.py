@@ -14,7 +14,7 @@ from reports.pages.findings import findings, lead
 from reports.pages.grids import optional
 from reports.pages.verdicts import in_words, steps_by_claim
 from reports.rows import StudyRows
-from reports.sequential import looks_sentence
+from reports.sequential import level_text, looks_sentence
 from reports.table import Tables, describe_counts, records
 from reports.verdicts import Verdict
 from reports.wording import effect_note, estimate, interval, outcomes, seeds_of
@@ -100,15 +100,17 @@ def _fair(fair: Fair) -> Iterator[str]:
 def _experiment(experiment: Experiment, *, alone: bool) -> Iterator[str]:
     yield f"## {escape(experiment.name)}"
     yield "" if alone else escape(_sentences(experiment))
-    yield escape(looks_sentence(experiment.plan.get("looks", [])))
+    looks = experiment.plan.get("looks", [])
+    yield escape(looks_sentence(looks))
     yield "### Variants"
     yield _variants(experiment)
     yield "Means over seeds, with the sample deviation where there are two seeds or more."
     rows = [row for metric in experiment.compared for row in _effects_on(experiment, metric)]
     if rows:
         yield "### Effects"
+        interval_column = f"{level_text(looks)} interval"
         yield table(
-            ["Metric", "Variant", "Difference", "95 % interval", "p", "p (Holm)", "Seeds", "Note"], rows, texts=2
+            ["Metric", "Variant", "Difference", interval_column, "p", "p (Holm)", "Seeds", "Note"], rows, texts=2
         )
         yield (
             "Variant minus base, paired by seed. p (Holm) is corrected for the variants compared on the same metric of "

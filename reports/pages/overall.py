@@ -10,6 +10,7 @@ from reports.aggregates import Improvement, interquartile_mean_effect, probabili
 from reports.experiment import Experiment
 from reports.metrics import facts, signed
 from reports.pages.grids import Cell, Grid, tags
+from reports.sequential import level_text, look_level, strictest
 from reports.table import by_seed, describe_changes
 from reports.wording import interval
 
@@ -69,8 +70,10 @@ def _variants(experiments: Sequence[Experiment]) -> dict[tuple[str, str], list[E
 
 def _cells(shared: Shared) -> list[Cell]:
     metric, better = shared.metric, facts(shared.metric).better
-    effect = interquartile_mean_effect(shared.base_scores, shared.variant_scores)
-    wins = probability_of_improvement(better * shared.base_scores, better * shared.variant_scores)
+    looks = strictest(e.plan.get("looks", []) for e in shared.experiments)
+    level = look_level(looks)
+    effect = interquartile_mean_effect(shared.base_scores, shared.variant_scores, level=level)
+    wins = probability_of_improvement(better * shared.base_scores, better * shared.variant_scores, level=level)
     seeds, tasks = shared.base_scores.shape
     first = shared.experiments[0]
     low, high = (float("nan") if end is None else end for end in (effect.low, effect.high))
@@ -79,9 +82,14 @@ def _cells(shared: Shared) -> list[Cell]:
         Cell(text=shared.variant, kind="name", style=first.styles[shared.variant], tags=tags(first, shared.variant)),
         Cell(text=str(tasks)),
         Cell(text=str(seeds)),
-        Cell(text=signed(effect.difference, metric), note=interval(low, high, metric)),
-        Cell(text=f"{wins.probability:.2f}", note=_range(wins)),
+        Cell(text=signed(effect.difference, metric), note=interval(low, high, metric) + _level_note(looks)),
+        Cell(text=f"{wins.probability:.2f}", note=_range(wins) + _level_note(looks)),
     ]
+
+
+def _level_note(looks: Sequence[int]) -> str:
+    """The level, where it is not the usual one that the caption names."""
+    return f" ({level_text(looks)})" if looks else ""
 
 
 def _range(wins: Improvement) -> str:

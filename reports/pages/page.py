@@ -28,6 +28,7 @@ from reports.pages.overall import overall_grid
 from reports.pages.sections import Section, anchor, make_sections, measurements
 from reports.pages.verdicts import Article, by_chapter, make_articles, told_by_claims
 from reports.rows import StudyRows, read_study, write_text
+from reports.sequential import levels_text
 from reports.statistics import LEVEL
 from reports.table import Tables, make_tables
 from reports.verdicts import false_verdicts
@@ -101,7 +102,7 @@ def render(
         shared=shared_note(tables.runs),
         unfinished=unfinished,
         origin=summary.origin(study),
-        multiplicity=_multiplicity(tables.effects),
+        multiplicity=_multiplicity(tables),
         command=summary.command(study),
         files=files,
         refresh=refresh,
@@ -163,12 +164,17 @@ def most_at_once(runs: pd.DataFrame) -> int:
     return int(at_once.max()) if len(at_once) else 0
 
 
-def _multiplicity(effects: pd.DataFrame) -> str:
-    n = int(effects["low"].notna().sum())
+def _multiplicity(tables: Tables) -> str:
+    """How many intervals may be wrong. Where seeds were added, the looks at one interval share LEVEL's chance of it."""
+    shown = tables.effects[tables.effects["low"].notna()]
+    n = len(shown)
     if n < 2:
         return ""
+    plans = tables.study.plan["experiments"]
+    looks = [plans[name].get("looks", []) for name in shown["experiment"].unique()]
+    about = "At most about" if any(looks) else "About"
     return (
-        f"This page has {n} intervals of 95\N{NO-BREAK SPACE}%, on metrics that go together. About "
+        f"This page has {n} intervals of {levels_text(looks)}, on metrics that go together. {about} "
         f"{n * (1 - LEVEL):.2g} of them are to be expected not to hold the true difference, by chance alone. The "
         "column p (Holm) is corrected for the variants of one experiment on one metric; the intervals are not."
     )

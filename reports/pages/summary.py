@@ -87,7 +87,8 @@ def unfinished(study: StudyRows) -> list[Unfinished]:
 
 def command(study: StudyRows) -> str:
     """The command that repeats a study."""
-    return f"ablations run {shlex.quote(str(study.folder / 'study.yaml'))}"
+    looked = any(plan.get("looks") for plan in study.plan["experiments"].values())
+    return f"ablations run {shlex.quote(str(study.folder / 'study.yaml'))}{' --until-resolved' if looked else ''}"
 
 
 def origin(study: StudyRows) -> list[tuple[str, str]]:

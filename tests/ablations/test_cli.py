@@ -620,3 +620,32 @@ def alive(group: int) -> list[int]:
             if int(owner) == group and state != "Z":
                 found.append(int(path.parent.name))
     return found
+
+
+@pytest.mark.parametrize(
+    ("command", "flags", "said"),
+    [
+        ("plan", ["--match", "flops"], "--match: has no effect without --comparison matched"),
+        ("plan", ["--storage", "sqlite:///x.db"], "--storage: has no effect without --comparison tuned"),
+        ("run", ["--pilot", "2", "--comparison", "matched"], "--comparison: a pilot is the base as the study has it"),
+        ("run", ["--pilot", "2", "--seeds", "3"], "--seeds: --pilot and --until-resolved choose the seeds"),
+        ("run", ["--until-resolved", "--seeds", "3"], "--seeds: --pilot and --until-resolved choose the seeds"),
+    ],
+)
+def test_flags_without_an_effect_are_refused(
+    command: str, flags: list[str], said: str, tiny: dict[str, Any], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main([command, write(tiny, tmp_path), *flags, "--output", str(tmp_path / "runs")]) == 2
+    assert capsys.readouterr().err.startswith(f"ablations: {said}")
+    assert not (tmp_path / "runs").exists()
+
+
+def test_what_is_tuned_can_be_planned_before_the_search(
+    tiny: dict[str, Any], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    study = write({**tiny, "comparison": ["tuned"], "tune": {"trials": 3}}, tmp_path)
+    assert main(["plan", study, "--output", str(tmp_path / "runs"), "--json"]) == 0
+    shown = capsys.readouterr()
+    assert {entry["experiment"] for entry in json.loads(shown.out)} == {"copy"}
+    assert "0 of 6 trials have ended" in shown.err
+    assert not (tmp_path / "runs").exists()

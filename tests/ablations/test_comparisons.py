@@ -36,3 +36,10 @@ def test_a_pilot_is_the_base_alone(tiny: dict[str, Any]) -> None:
     assert [(run.variant, run.seed) for run in found.runs()] == [("base", 0), ("base", 1), ("base", 2)]
     assert found.comparisons == ()
     assert found.runs()[0].id == pilot(make_study(tiny), 1).runs()[0].id
+
+
+def test_an_experiment_with_the_name_of_a_comparison_is_refused(tiny: dict[str, Any], tmp_path: Path) -> None:
+    tiny["experiments"]["copy"]["vary"] = {"model.n_layers": [2]}
+    tiny["experiments"]["copy (matched)"] = dict(tiny["experiments"]["copy"])
+    with pytest.raises(ConfigError, match=r"experiment='copy \(matched\)': has the folder of"):
+        with_comparisons(make_study({**tiny, "comparison": ["matched"]}), tmp_path)

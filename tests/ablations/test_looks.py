@@ -15,7 +15,7 @@ from ablations.plan import write_plan
 from ablations.results import Metric, Result, write_result, write_run
 from ablations.runner import Outcome
 from ablations.study import Run, Study
-from ablations.sweep import Options
+from ablations.sweep import Options, train_missing
 from models.config import ConfigError
 from reports.rows import final_results, read_plan, read_study
 
@@ -112,8 +112,8 @@ def test_undecided_contrasts_get_the_seeds_of_the_next_look_and_so_does_their_ba
     told = capsys.readouterr()
     assert told.out == f"{tmp_path / 'index.html'}\n"
     assert told.err.splitlines() == [
-        "1 of 3 contrasts decided; 2 get 10 seeds, and so does their base",
-        "2 of 3 contrasts decided; 1 get 20 seeds, and so does their base",
+        "1 of 3 contrasts decided; 2 undecided, and the base, get 10 seeds",
+        "2 of 3 contrasts decided; 1 undecided, and the base, get 20 seeds",
         "2 of 3 contrasts decided; undecided: copy: none (20 seeds)",
     ]
 
@@ -224,3 +224,13 @@ def test_runs_that_are_trained_are_looked_at(tiny: dict[str, Any], tmp_path: Pat
     assert read_study(tmp_path).count("completed") == len(read_plan(tmp_path)["runs"])
     assert json.loads((tmp_path / "plan.json").read_text())["experiments"]["copy"]["looks"] == [2, 3]
     assert (tmp_path / "report" / "index.html").is_file()
+
+
+def test_seeds_added_by_looking_are_not_taken_for_ones_fixed_beforehand(
+    study: Study, trainer: Trainer, tmp_path: Path
+) -> None:
+    until_resolved(study, tmp_path, Options())
+    before = (tmp_path / "plan.json").read_bytes()
+    with pytest.raises(ConfigError, match="copy: its seeds were added by looking at results"):
+        train_missing(study, tmp_path, Options())
+    assert (tmp_path / "plan.json").read_bytes() == before

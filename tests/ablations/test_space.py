@@ -54,6 +54,13 @@ def test_several_paths_are_searched_by_the_halton_sequence_and_lists_cut_into_sh
     assert [point["train.schedule"] for point in points] == ["abc"[math.floor(3 * share + 1e-9)] for share in shares]
 
 
+def test_no_point_of_a_sequence_comes_twice() -> None:
+    space = Space({"model.d_ff": Interval(8, 10, whole=True)})
+    assert sorted(point["model.d_ff"] for point in space.points(3)) == [8, 9, 10]
+    with pytest.raises(ConfigError, match=r"tune.trials=4: tune.space has 3 points; give wider limits or fewer trials"):
+        space.points(4)
+
+
 def test_more_trials_extend_a_sequence() -> None:
     space = Space({"train.lr": Interval(1e-4, 1.0, whole=False), "train.warmup": Interval(2, 500, whole=True)})
     assert space.points(13)[:5] == space.points(5)
@@ -76,6 +83,7 @@ def test_factors_are_of_the_own_value_of_the_base(tiny: dict[str, Any]) -> None:
         ("task.length", [5, 7], "'task.length': give a field of train or model"),
         ("train.rate", [0.1], "'train.rate': give a field of train or model"),
         ("lr", [0.1], "'lr': give a field of train or model"),
+        ("train.steps", [50, 100], "'train.steps': all trials have the same budget"),
         ("train.lr", [], r"tune.space.train.lr=\[\]: expected a list of values"),
         ("train.lr", 0.1, r"tune.space.train.lr=0.1: expected a list of values"),
         ("train.lr", {"low": 1, "top": 2}, "expected a list of values"),

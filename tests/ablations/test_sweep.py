@@ -10,13 +10,14 @@ import pytest
 from filelock import FileLock
 
 from ablations import sweep
+from ablations.comparisons import pilot
 from ablations.load import make_study
 from ablations.results import Result, write_result, write_run
 from ablations.runner import Executor
 from ablations.study import Run, Study
 from ablations.sweep import Options, train_missing
 from models.config import ConfigError
-from reports.rows import read_study
+from reports.rows import read_plan, read_study
 from tests.ablations.test_runner import Pretence
 
 
@@ -82,6 +83,17 @@ def test_redo_forgets_what_was_there(tiny: dict[str, Any], tmp_path: Path, prete
     assert sorted(pretended[1].order) == sorted(ids(study.runs()))
     assert not left.exists()
     assert not copy.exists()
+
+
+def test_a_pilot_keeps_the_plan_of_the_study(tiny: dict[str, Any], tmp_path: Path, pretended: list[Pretence]) -> None:
+    study = make_study(tiny)
+    train_missing(pilot(study, 1), tmp_path, Options(), planned=study)
+    assert len(pretended[0].order) == 1
+    assert len(read_plan(tmp_path)["runs"]) == len(study.runs())
+    train_missing(make_study(tiny, seeds=3), tmp_path, Options())
+    before = (tmp_path / "plan.json").read_bytes()
+    train_missing(pilot(study, 5), tmp_path, Options(), planned=study)
+    assert (tmp_path / "plan.json").read_bytes() == before
 
 
 def test_what_was_planned_before_and_is_no_more_is_said(

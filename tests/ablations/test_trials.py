@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 from optuna.distributions import CategoricalDistribution, FloatDistribution
 from optuna.storages import BaseStorage
+from optuna.study import StudyDirection
 from optuna.trial import TrialState
 
 from ablations import trials as module
@@ -419,3 +420,16 @@ def eight_workers(url: str, folder: Path, count: int = 40) -> None:
     ]
     assert {one.state for one in found[count:]} <= {"waiting"}
     forget(storage, name)
+
+
+@pytest.mark.parametrize("line", [b'{"garb', b'{"op_code": 99}', b"\xff\xfe"])
+def test_a_journal_damaged_in_its_middle_is_named_in_one_line(line: bytes, tmp_path: Path) -> None:
+    storage = open_storage(tmp_path)
+    for name in ("one", "two"):
+        storage.create_new_study([StudyDirection.MINIMIZE], name)
+    journal = tmp_path / JOURNAL
+    first, *rest = journal.read_bytes().splitlines(keepends=True)
+    journal.write_bytes(b"".join([first, line + b"\n", *rest]))
+    with pytest.raises(ConfigError, match="damaged") as caught:
+        open_storage(tmp_path)
+    assert "\n" not in str(caught.value)

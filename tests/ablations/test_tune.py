@@ -138,7 +138,7 @@ def test_a_second_search_trains_nothing_and_more_trials_extend_the_first(
     assert tune(study_of(tiny, trials=2), tmp_path, Options()) == 0
     assert pretended[1].started.total() == 0
     study = study_of(tiny, trials=3)
-    with pytest.raises(ConfigError, match=r"copy, base: 2 of 3 trials have ended"):
+    with pytest.raises(ConfigError, match=r"4 of 6 trials have ended"):
         tuned(study, tmp_path)
     tune(study, tmp_path, Options())
     assert pretended[2].started.total() == 4
@@ -265,13 +265,13 @@ def test_other_rules_are_another_search(
     rules: dict[str, Any], tiny: dict[str, Any], tmp_path: Path, pretended: list[Made]
 ) -> None:
     tune(study_of(tiny), tmp_path, Options())
-    with pytest.raises(ConfigError, match="0 of 3 trials have ended"):
+    with pytest.raises(ConfigError, match="0 of 6 trials have ended"):
         tuned(study_of(tiny, **rules), tmp_path)
     assert len(tuned(study_of(tiny), tmp_path)) == 1
 
 
 def test_nothing_is_written_where_there_was_no_search(tiny: dict[str, Any], tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match="copy, base: 0 of 3 trials have ended; `ablations tune` the study first"):
+    with pytest.raises(ConfigError, match="0 of 6 trials have ended; first ablations tune, or run, tiny"):
         tuned(study_of(tiny), tmp_path / "new")
     assert not (tmp_path / "new").exists()
 
@@ -505,3 +505,17 @@ def make_study_of(path: Path) -> Study:
 def length(journal: Path) -> int:
     """Lines of a journal."""
     return journal.read_bytes().count(b"\n") if journal.is_file() else 0
+
+
+def test_a_database_that_does_not_answer_is_refused_before_anything_is_written(
+    tiny: dict[str, Any], tmp_path: Path
+) -> None:
+    root = tmp_path / "tiny"
+    with pytest.raises(ConfigError, match="--storage"):
+        tune(study_of(tiny), root, Options(), f"sqlite:///{tmp_path / 'no/such/folder/x.db'}")
+    assert not root.exists()
+
+
+def test_shards_do_not_forget_what_others_search(tiny: dict[str, Any], tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="--redo: a shard would forget"):
+        tune(study_of(tiny), tmp_path, Options(redo=True, shard=(1, 2)))

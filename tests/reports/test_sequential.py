@@ -7,7 +7,17 @@ import pandas as pd
 import pytest
 from numpy.typing import NDArray
 
-from reports.sequential import LOOKS, decided, look_level, look_p_value, looks_sentence, next_look
+from reports.sequential import (
+    LOOKS,
+    decided,
+    level_text,
+    levels_text,
+    look_level,
+    look_p_value,
+    looks_sentence,
+    next_look,
+    strictest,
+)
 from reports.statistics import LEVEL, holm_adjusted, paired_effect, t_tests
 
 STUDIES = 20_000
@@ -96,6 +106,21 @@ def test_level_and_p_value_by_hand() -> None:
     assert look_level([]) == LEVEL
     assert look_p_value(0.01) == pytest.approx(0.03)
     assert [look_p_value(p, looks) for p, looks in ((0.4, LOOKS), (None, LOOKS), (0.01, []))] == [1.0, None, 0.01]
+
+
+def test_the_level_as_text() -> None:
+    plain, three, two = ("95\N{NO-BREAK SPACE}%", "98.3\N{NO-BREAK SPACE}%", "97.5\N{NO-BREAK SPACE}%")
+    assert (level_text([]), level_text(LOOKS), level_text((5, 10))) == (plain, three, two)
+    assert levels_text([]) == levels_text([[], []]) == plain
+    assert levels_text([LOOKS, LOOKS]) == three
+    assert levels_text([LOOKS, [], LOOKS]) == f"{plain} ({three} where seeds were added)"
+    assert levels_text([LOOKS, (5, 10)]) == f"{two} and {three}"
+    assert levels_text(iter([LOOKS, (), (5, 10)])) == f"{plain} ({two} and {three} where seeds were added)"
+
+
+def test_the_strictest_looks_have_the_highest_level() -> None:
+    assert strictest([[], [5, 10, 20], [5, 10]]) == [5, 10, 20]
+    assert list(strictest(iter([]))) == list(strictest([[], []])) == []
 
 
 def test_next_look_is_the_one_after_a_look() -> None:

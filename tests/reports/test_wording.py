@@ -111,8 +111,8 @@ def test_further_metrics_get_a_clause_each_with_size_and_certainty() -> None:
     assert text == (
         "BLEU falls most with a: −90.5 points (95 % interval −96.9 to −84.1, 2 seeds); "
         "long-range accuracy falls most with lstm: −0.305 (95 % interval −0.369 to −0.241, 2 seeds); "
-        "accuracy is worse with no variant; "
-        "chrF is worse with no variant by more than the noise between seeds."
+        "no variant is worse in accuracy; "
+        "no variant is worse in chrF by more than the noise between seeds."
     )
     assert other_headlines(frame, []) == ""
 
@@ -266,3 +266,15 @@ def test_estimates_have_three_digits_and_their_interval() -> None:
 def test_sentences_begin_with_a_capital_and_end() -> None:
     assert sentence("bLEU of x") == "BLEU of x."
     assert sentence("Done.") == "Done."
+
+
+def test_where_seeds_were_added_the_level_is_that_of_a_look() -> None:
+    frame, looks = effects("loss", a=[0.3, 0.31, 0.32]), [5, 10, 20]
+    third = "98.3\N{NO-BREAK SPACE}%"
+    assert f"({third} interval " in headline(frame, "loss", looks=looks)
+    assert f"({third} interval " in other_headlines(frame, ["loss"], looks=looks)
+    assert f"Bar and ±: {third} t interval;" in effects_caption(
+        frame, pd.DataFrame(), ["loss"], compressed=False, looks=looks
+    )
+    assert "98.3" not in headline(frame, "loss") + other_headlines(frame, ["loss"])
+    assert "98.3" not in effects_caption(frame, pd.DataFrame(), ["loss"], compressed=False)

@@ -74,7 +74,7 @@ def test_a_picture_says_in_words_what_is_to_be_seen(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("kind", "text"),
-    [("exact", "Exact: an identity"), ("structural", "Structural: holds"), ("hardware", "Hardware: seconds")],
+    [("exact", "Exact: an identity"), ("structural", "Structural: should hold"), ("hardware", "Hardware: seconds")],
 )
 def test_a_caption_tells_the_kind(kind: str, text: str) -> None:
     assert text in claim_caption(verdict(judged(n="3 of 3 seeds"), judged(n="5 of 5 seeds"), kind=kind))

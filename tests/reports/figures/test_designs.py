@@ -6,11 +6,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from scipy import stats
 
 from reports.experiment import Experiment
 from reports.figures import designs
 from reports.figures.designs import design_pictures
 from reports.figures.gallery import Gallery, Picture
+from reports.figures.heatmaps import contrast_frames
+from reports.figures.ladders import ladder_figure
 from reports.figures.theme import theme
 from reports.rows import read_study
 from reports.table import make_tables
@@ -153,3 +156,54 @@ def test_without_values_nothing_is_drawn(make: Maker, tmp_path: Path, design: st
     study = make()
     study.experiment("e", {"x": {"model.norm": "none"}}, design=design, headline=["loss"])
     assert draw(study, tmp_path) == []
+
+
+LOOKED = [5, 10, 20]
+THIRD = "98.3\N{NO-BREAK SPACE}%"
+
+
+def test_changes_between_rungs_are_at_the_level_of_a_look(
+    make: Maker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    drawn: list[Any] = []
+
+    def ladder(steps: Any, styles: Any) -> Any:
+        drawn.append(steps)
+        return ladder_figure(steps, styles)
+
+    monkeypatch.setattr(designs, "ladder_figure", ladder)
+    losses = {"base": (3.0, 3.1, 2.9), "a": (2.0, 2.2, 2.1)}
+    for looks in ([], LOOKED):
+        study = make(f"looks-{len(looks)}")
+        study.experiment("e", {"a": {"x.a": 1}}, design="ladder", headline=["loss"], looks=looks)
+        for variant, values in losses.items():
+            for seed, value in enumerate(values):
+                study.run("e", variant, seed, [("test", "loss", "", value)])
+        (shown,) = draw(study, tmp_path / str(len(looks)))
+        assert (f"the change from the row above, seeds paired, with its {THIRD} interval" in shown.caption) == bool(
+            looks
+        )
+        step = drawn[-1]["loss"][1]
+        expected = stats.ttest_rel(losses["a"], losses["base"]).confidence_interval(1 - 0.05 / max(1, len(looks)))
+        assert (step.difference_low, step.difference_high) == pytest.approx((expected.low, expected.high))
+
+
+def test_contrasts_and_cells_are_at_the_level_of_a_look(
+    make: Maker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    levels: list[float] = []
+
+    def frames(contrasts: Any, *, level: float) -> Any:
+        levels.append(level)
+        return contrast_frames(contrasts, level=level)
+
+    monkeypatch.setattr(designs, "contrast_frames", frames)
+    cells = {"rms,4": ("rms", 4), "layer,1": ("layer", 1), "rms,1": ("rms", 1)}
+    changes = {name: {"model.norm": norm, "model.n_heads": heads} for name, (norm, heads) in cells.items()}
+    study = make()
+    study.experiment("e", changes, design="factorial", headline=["loss"], looks=LOOKED)
+    fill(study, lambda variant: 0.1 * len(variant))
+    heat, contrasts = draw(study, tmp_path)
+    assert f"the difference to the base with its {THIRD} interval." in heat.caption
+    assert f"Bars: {THIRD} t intervals over seeds" in contrasts.caption
+    assert levels == [pytest.approx(1 - 0.05 / 3)]

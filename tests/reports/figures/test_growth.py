@@ -60,3 +60,15 @@ def test_lines_and_their_exponents_are_listed_once_each(n: int, monkeypatch: pyt
     drawn = [line for line in ax.lines if line.get_zorder() == 1.9]
     assert len(drawn) == n + 1
     assert list(np.atleast_1d(drawn[0].get_ydata())) == pytest.approx([3, 3 * 16])
+
+
+def test_intervals_of_exponents_have_the_level_that_is_asked_for() -> None:
+    data = rows({"_x": [0.9, 1.0, 1.1]})
+    found = fits(data, ["_x"], level=0.99)["_x"].exponent
+    half = 9.924843 * 0.1 / np.sqrt(3)  # t(2) at 99 %
+    assert (found.low, found.high) == pytest.approx((1 - half, 1 + half))
+    with theme():
+        figure = growth_figure(
+            data, metric="seconds", order=["_x"], styles=styles(["_x"], "base"), x_label="Length", level=0.99
+        )
+    assert any(f"({1 - half:.2f} to {1 + half:.2f})" in text.get_text() for text in figure.axes[0].texts)

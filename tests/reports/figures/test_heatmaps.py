@@ -132,6 +132,8 @@ def test_contrasts_are_drawn_as_effects() -> None:
     spread = [np.std(c.per_seed, ddof=1) / np.sqrt(3) for c in found]
     assert (effects["difference"] - effects["low"]).tolist() == pytest.approx([4.302653 * each for each in spread])
     assert (effects["high"] - effects["difference"]).tolist() == pytest.approx([4.302653 * each for each in spread])
+    strict, _ = contrast_frames(found, level=0.99)
+    assert (strict["high"] - strict["difference"]).tolist() == pytest.approx([9.924843 * each for each in spread])
     assert len(differences) == 9
     of_first = differences[differences["variant"] == "norm=rms"]["difference"]
     assert of_first.mean() == pytest.approx(found[0].estimate)

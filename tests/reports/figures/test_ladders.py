@@ -45,3 +45,11 @@ def test_a_waterfall_is_drawn_from_value_to_value(monkeypatch: pytest.MonkeyPatc
     assert "no result" in texts
     assert "3.000 at the start" in texts
     assert ax.yaxis_inverted()
+
+
+def test_changes_have_the_level_that_is_asked_for_and_means_the_usual_one() -> None:
+    plain, strict = rungs(list(VALUES), VALUES)[1], rungs(list(VALUES), VALUES, level=0.983)[1]
+    expected = paired_effect([3.0, 3.1, 2.9], [2.5, 2.65, 2.4], level=0.983)
+    assert (strict.difference_low, strict.difference_high) == pytest.approx((expected.low, expected.high))
+    assert strict.difference_high - strict.difference_low > plain.difference_high - plain.difference_low
+    assert (strict.mean, strict.low, strict.high) == (plain.mean, plain.low, plain.high)

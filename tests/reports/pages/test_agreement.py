@@ -145,3 +145,18 @@ def test_pairs_that_differ_by_the_same_have_no_interval() -> None:
 def test_no_match_gives_an_empty_table() -> None:
     assert isinstance(comparison_table([]), pd.DataFrame)
     assert comparison_table([]).empty
+
+
+@pytest.mark.parametrize("looked", [0, 1])
+def test_where_seeds_were_added_in_one_study_the_level_is_that_of_a_look(make: Maker, looked: int) -> None:
+    first, second = study_of(make, *A), study_of(make, *B)
+    (first, second)[looked].plan["experiments"]["e"]["looks"] = [5, 10, 20]
+    row = row_of(first, second, "x")
+    for name, d in {"": np.array([0.25, 1.0, 0.0]), "change_": np.array([-0.25, 0.75, -0.5])}.items():
+        expected = stats.t.interval(1 - 0.05 / 3, 2, d.mean(), stats.sem(d))
+        np.testing.assert_allclose([row[f"{name}low"], row[f"{name}high"]], expected)
+    second = study_of(make, *B, seeds=(7, 8, 9))
+    second.plan["experiments"]["e"]["looks"] = [5, 10, 20]
+    row = row_of(first, second, "x")
+    welch = stats.ttest_ind(B[1], A[1], equal_var=False).confidence_interval(1 - 0.05 / 3)
+    np.testing.assert_allclose([row["low"], row["high"]], [welch.low, welch.high])

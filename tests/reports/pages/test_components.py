@@ -127,7 +127,7 @@ def test_the_page_tells_all_of_a_part(make: Maker) -> None:
     for text in (
         "The lecture, The block (58:00) : Normalising helps.",
         "(x - m) / s",
-        "Switched off: x stays <x>",
+        "In its place: x stays <x>",
         "In a picture: effects in first , effects in second",
         "Try next: ablations run norms",
     ):

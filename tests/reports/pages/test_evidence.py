@@ -1,6 +1,7 @@
 """What seeds can show, and effects in numbers."""
 
 from collections.abc import Callable
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -106,3 +107,16 @@ def test_a_change_is_grey_unless_the_interval_leaves_out_zero() -> None:
     single = change_cell(effect(1.0, planned=3, base_planned=3, base_completed=3), "loss")
     assert single.note == "one seed: no interval, 1 of 3 seeds"
     assert change_cell(None, "loss").text == "–"
+
+
+def test_the_column_of_intervals_names_the_level_of_the_experiment(make: Maker) -> None:
+    study = make()
+    for name, looks in (("plain", []), ("looked", [5, 10, 20])):
+        study.experiment(name, {"x": {"model.norm": "none"}}, headline=["loss"], looks=looks)
+        for variant, seed in product(("base", "x"), study.seeds):
+            study.run(name, variant, seed, [("test", "loss", "", 1.0 + 0.1 * seed * len(variant))])
+    study.write()
+    for name, level in (("plain", "95"), ("looked", "98.3")):
+        grid = effects_grid(experiment(study.folder, name))
+        assert grid is not None
+        assert grid.columns[3] == f"{level}\N{NO-BREAK SPACE}% interval, paired"

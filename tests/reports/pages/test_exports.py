@@ -338,3 +338,22 @@ def test_seeds_are_counted_as_on_the_page(make: Maker, tmp_path: Path) -> None:
     for name in ("report.md", "effects.tex"):
         text = (folder / name).read_text(encoding="utf-8")
         assert "3 of 3 seeds, 1 diverged, 2 of the base diverged" in text
+
+
+def test_tables_name_the_level_of_each_experiment(make: Maker, tmp_path: Path) -> None:
+    study = make()
+    for name, looks in (("plain", []), ("looked", [5, 10, 20])):
+        study.experiment(name, {"x": {"model.norm": "none"}}, headline=["loss"], looks=looks)
+        for seed in study.seeds:
+            study.run(name, "base", seed, [("test", "loss", "", 0.5 + seed / 11)])
+            study.run(name, "x", seed, [("test", "loss", "", 1.5 + seed / 7)])
+    write(make_tables(read_study(study.write())), [], tmp_path)
+    text = (tmp_path / "effects.tex").read_text(encoding="utf-8")
+    assert "half-width of the 95 % (98.3 % where seeds were added) interval" in text.replace("\N{NO-BREAK SPACE}", " ")
+    columns = [rows[0][2] for rows in check_tabulars(text)]
+    assert columns == [r"Difference $\pm$ 95~\%", r"Difference $\pm$ 98.3~\%"]
+    report = (tmp_path / "report.md").read_text(encoding="utf-8").replace("\N{NO-BREAK SPACE}", " ")
+    assert [cells(line)[3] for line in report.splitlines() if "| Difference" in line] == [
+        "95 % interval",
+        "98.3 % interval",
+    ]

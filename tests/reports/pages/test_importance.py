@@ -1,6 +1,6 @@
 """The table of what matters in a factorial design."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -22,12 +22,14 @@ def experiment(folder: Path) -> Experiment:
     return Experiment(make_tables(read_study(folder)), "e")
 
 
-def two_by_two(make: Maker, *, design: str = "factorial", skip: str = "", spread: float = 0.01) -> Path:
+def two_by_two(
+    make: Maker, *name: str, design: str = "factorial", skip: str = "", spread: float = 0.01, looks: Sequence[int] = ()
+) -> Path:
     """Losses 1, 2, 4 and 9: shares of norm, heads and both are 4 : 6 : 2 squared, that is 16, 36 and 4 of 56."""
-    study = make()
+    study = make(*name)
     cells = [c for c in product(*LEVELS.values()) if c != ("layer", 4)]
     changes = {f"{norm},{heads}": {"model.norm": norm, "model.n_heads": heads} for norm, heads in cells}
-    study.experiment("e", changes, design=design, headline=["loss", "rank"])
+    study.experiment("e", changes, design=design, headline=["loss", "rank"], looks=list(looks))
     losses = {"base": 1.0, "rms,4": 3.0, "layer,1": 5.0, "rms,1": 11.0}
     for variant, loss in losses.items():
         for seed in study.seeds:
@@ -80,3 +82,13 @@ def test_other_designs_have_none(make: Maker) -> None:
 
 def test_a_combination_without_a_run_leaves_none(make: Maker) -> None:
     assert importance_grid(experiment(two_by_two(make, skip="rms,1"))) is None
+
+
+def test_where_seeds_were_added_p_values_are_those_of_a_look(make: Maker) -> None:
+    found = {}
+    for name, looks in (("plain", []), ("looked", [5, 10, 20])):
+        grid = importance_grid(experiment(two_by_two(make, name, spread=1.0, looks=looks)))
+        assert grid is not None
+        found[name] = [float(row[grid.columns.index("p")].value or 0.0) for row in grid.rows[:3]]
+    assert 0 < min(found["plain"]) < 1 / 3
+    assert found["looked"] == pytest.approx([min(1.0, 3 * p) for p in found["plain"]])

@@ -67,3 +67,19 @@ def test_one_experiment_and_the_points_of_a_grid_have_no_such_table(grid: dict[s
         study.experiment(name, CHANGES, headline=["loss"], **grid)
         losses(study, name, {"base": [1.0, 1.5, 2.0], "none": [2.0, 2.5, 2.5]})
     assert grid_of(study) is None
+
+
+def test_where_seeds_were_added_in_one_of_them_the_level_is_that_of_a_look(make: Maker) -> None:
+    study = make()
+    base, other = [1.0, 1.1, 1.2], {"a": [1.5, 1.7, 1.6], "b": [1.9, 2.25, 2.5]}
+    for name, looks in (("a", []), ("b", [5, 10, 20])):
+        study.experiment(name, CHANGES, headline=["loss"], looks=looks)
+        losses(study, name, {"base": base, "none": other[name]})
+    grid = grid_of(study)
+    assert grid is not None
+    change, wins = grid.rows[0][-2:]
+    differences = np.mean([other["a"], other["b"]], axis=0) - base
+    interval = stats.ttest_1samp(differences, 0).confidence_interval(1 - 0.05 / 3)
+    assert change.note == f"{interval.low:+.3f} to {interval.high:+.3f} (98.3\N{NO-BREAK SPACE}%)".replace("-", "−")
+    # no run is better: 1 - (0.05 / 3 / 2)^(1 / 6), as Clopper and Pearson's for 6 of 6
+    assert wins.note == f"0.00 to {1 - (0.05 / 6) ** (1 / 6):.2f} (98.3\N{NO-BREAK SPACE}%)"

@@ -465,3 +465,20 @@ def test_headings_go_down_one_step_at_a_time(report: Path) -> None:
     assert levels[0] == 1
     assert all(below - above <= 1 for above, below in itertools.pairwise(levels))
     assert len(levels) > 10
+
+
+def test_intervals_that_may_be_wrong_are_counted_with_the_level_of_each(make: Maker) -> None:
+    """Two experiments of 2 intervals: 4 * 0.05 = 0.2, a limit where looks share the 5 % of an interval."""
+    texts = []
+    for looks in ([], [5, 10, 20]):
+        study = make()
+        for name, of_name in (("plain", []), ("other", looks)):
+            study.experiment(name, {v: {"model.norm": v} for v in ("x", "y")}, headline=["loss"], looks=of_name)
+            for variant, seed in itertools.product(("base", "x", "y"), study.seeds):
+                study.run(name, variant, seed, [("test", "loss", "", ord(variant[0]) * (1 + seed) ** 2 / 100)])
+        texts.append(Page(build(study.write())).text.replace("\N{NO-BREAK SPACE}", " "))
+    assert "This page has 4 intervals of 95 %, on metrics that go together. About 0.2 of them" in texts[0]
+    assert (
+        "This page has 4 intervals of 95 % (98.3 % where seeds were added), on metrics that go together. "
+        "At most about 0.2 of them"
+    ) in texts[1]
