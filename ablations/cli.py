@@ -190,20 +190,17 @@ def _refuse_idle(options: argparse.Namespace, study: "Study") -> None:
     from models.config import ConfigError
 
     given = vars(options)
-    idle = {
-        "--match": given.get("match") and "matched" not in study.comparisons,
-        "--storage": given.get("storage") and "comparison" in given and "tuned" not in study.comparisons,
-        "--comparison": given.get("comparison") and given.get("pilot"),
-        "--seeds": options.seeds and (given.get("pilot") or given.get("until_resolved")),
-    }
-    reasons = {
-        "--match": "has no effect without --comparison matched",
-        "--storage": "has no effect without --comparison tuned",
-        "--comparison": "a pilot is the base as the study has it; leave it out",
-        "--seeds": "--pilot and --until-resolved choose the seeds; leave it out",
-    }
-    if wrong := next((flag for flag, is_idle in idle.items() if is_idle), None):
-        raise ConfigError(f"{wrong}: {reasons[wrong]}")
+    searched = "comparison" not in given or "tuned" in study.comparisons  # `tune` has no such flag
+    chosen = given.get("pilot") or given.get("until_resolved")
+    rules = [
+        ("match", "matched" not in study.comparisons, "has no effect without --comparison matched"),
+        ("storage", not searched, "has no effect without --comparison tuned"),
+        ("comparison", given.get("pilot"), "a pilot is the base as the study has it; leave it out"),
+        ("seeds", chosen, "--pilot and --until-resolved choose the seeds; leave it out"),
+    ]
+    for flag, is_idle, reason in rules:
+        if given.get(flag) and is_idle:
+            raise ConfigError(f"--{flag}: {reason}")
 
 
 def _sweep_options(options: argparse.Namespace) -> "Options":

@@ -10,12 +10,14 @@ import threading
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
+from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Self
 
 from filelock import FileLock, Timeout
 
+from ablations.background import beside
 from reports.rows import MetricRow, RowsError, read_metrics
 
 FOLDER = "events"
@@ -79,15 +81,8 @@ class Events:
 @contextmanager
 def following(root: Path) -> Iterator[None]:
     """Keep the event files of the study in `root` up to date, from a thread, while the body runs and once after it."""
-    over = threading.Event()
-    with Events(root) as events:
-        thread = threading.Thread(target=_follow, args=(events, over), daemon=True)
-        thread.start()
-        try:
-            yield
-        finally:
-            over.set()
-            thread.join()
+    with Events(root) as events, beside(partial(_follow, events)):
+        yield
 
 
 def _follow(events: Events, over: threading.Event) -> None:

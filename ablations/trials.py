@@ -26,6 +26,7 @@ from optuna.trial import FrozenTrial, TrialState, create_trial
 from sqlalchemy.exc import IntegrityError, ProgrammingError
 from sqlalchemy.pool import NullPool
 
+from ablations.background import beside
 from models.config import ConfigError
 
 if TYPE_CHECKING:  # it imports the models
@@ -236,21 +237,15 @@ def _marks(trial: FrozenTrial) -> dict[str, int]:
 @contextmanager
 def beating(trials: Sequence[Trials], every: float = BEAT) -> Iterator[None]:
     """Give signs of life while something else is done; a storage that is away for a while is asked again later."""
-    over = threading.Event()
 
-    def beat() -> None:
+    def beat(over: threading.Event) -> None:
         while not over.wait(every):
             for one in trials:
                 with suppress(StorageInternalError, OSError):
                     one.beat()
 
-    thread = threading.Thread(target=beat, daemon=True)
-    thread.start()
-    try:
+    with beside(beat):
         yield
-    finally:
-        over.set()
-        thread.join()
 
 
 def read_trials(storage: BaseStorage, name: str) -> list[Standing]:

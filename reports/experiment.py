@@ -27,6 +27,8 @@ class Experiment:
         self.compared = [m for m in panels if (self.tables.effects["metric"] == m).any()]
         """Metrics that get a figure of effects: accuracy at long distances stands for accuracy where it is there."""
         self.base = self.plan["base"]
+        self.looks = self.plan.get("looks", [])
+        """Numbers of seeds at which it was looked whether more are needed; [] where they were fixed beforehand."""
         self.order = self._order()
         self.styles = styles(_all_variants(plans), self.base, [plan["variants"] for plan in plans.values()])
         self.runs = [row for row in tables.study.runs if row.experiment == name]

@@ -1,6 +1,6 @@
 """Figures that follow from how an experiment is laid out: ladders, curves over a setting, factorial designs."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from math import nan
 from statistics import fmean
 from typing import TYPE_CHECKING, Any
@@ -54,7 +54,7 @@ def _ladder(experiment: Experiment, stem: str, gallery: Gallery) -> Iterator[Pic
     caption = (
         "Changes pile up from the top: each row keeps those above it. Dot: mean over seeds with its "
         "95\N{NO-BREAK SPACE}% t interval. Bar and number: the change from the row above, seeds paired, with its "
-        f"{level_text(_looks(experiment))} interval. Grey: the interval holds zero, or there is none."
+        f"{level_text(experiment.looks)} interval. Grey: the interval holds zero, or there is none."
     )
     last = {metric: of_metric[-1] for metric, of_metric in steps.items()}
     reached = ", ".join(f"{facts(metric).name} {step.mean:.3g}" for metric, step in last.items())
@@ -129,7 +129,7 @@ def _heat(
     figure = heat_figure(cells, factors=factors, rows=rows, columns=columns)
     caption = (
         "Each cell: mean over seeds, under it the difference to the base with its "
-        f"{level_text(_looks(experiment))} interval. Blue is better than the base, orange "
+        f"{level_text(experiment.looks)} interval. Blue is better than the base, orange "
         "worse. Where two changes add up, a cell's difference is the sum of those of its row and its column."
     )
     caption = joined([caption, incomplete(experiment)])
@@ -190,7 +190,7 @@ def _contrasts(
         [
             "Single settings: the mean over all combinations of the others, minus that at the base's value. Pairs (×): "
             "how much more of a difference the first makes at this value of the second than at the base's; zero where "
-            f"two changes add up. Bars: {level_text(_looks(experiment))} t intervals over seeds; only seeds with every "
+            f"two changes add up. Bars: {level_text(experiment.looks)} t intervals over seeds; only seeds with every "
             "combination count.",
             f"{len(first) - len(order)} more contrasts are not drawn." if len(first) > len(order) else "",
             incomplete(experiment),
@@ -220,11 +220,6 @@ def _found(data: pd.DataFrame, base: Mapping[str, Any], level: float) -> list["C
         return []
 
 
-def _looks(experiment: Experiment) -> Sequence[int]:
-    """Numbers of seeds at which seeds were added; [] in an experiment where none were."""
-    return experiment.plan.get("looks", [])
-
-
 def _level(experiment: Experiment) -> float:
     """Level of the intervals of differences."""
-    return look_level(_looks(experiment))
+    return look_level(experiment.looks)

@@ -17,7 +17,7 @@ from reports.figures.forests import across, difference_scale, mark_cut, mark_dir
 from reports.figures.gallery import Gallery, Picture, slug
 from reports.figures.keys import DOTTED, HEIGHT, SAMPLE, Entry, write_key
 from reports.figures.layouts import GAP, LEFT, MANY, WIDEST
-from reports.figures.multiples import Panel, Trellis, inch_axes
+from reports.figures.multiples import Panel, Trellis, inch_axes, panel_grid
 from reports.figures.scales import Scale, place_scale, tick_label, value_scale, value_ticks, without_touching
 from reports.figures.theme import (
     DIVERGED,
@@ -36,7 +36,7 @@ from reports.figures.theme import (
     write_at,
 )
 from reports.metrics import facts, number
-from reports.sequential import look_level
+from reports.sequential import level_text
 from reports.table import records
 from reports.wording import long_range_note, scope_of, times
 
@@ -82,10 +82,9 @@ def _forest_picture(fair: Fair, stem: str, gallery: Gallery) -> Picture:
     shown = shown[shown["metric"].isin(fair.metrics)]
     cut = any(line.get_marker() in ("<", ">") for ax in figure.axes for line in ax.lines)
     names = listed([COMPARISONS[name].lower() for name in fair.arms])
-    level = 100 * look_level(fair.origin.plan.get("looks", []))
     parts = [
         f"Each row is one variant minus the base of the same comparison: {names}. Mark: mean over seeds.",
-        f"Bar: {level:.3g}\N{NO-BREAK SPACE}% t interval, paired by seed; it speaks of {scope_of(shown)}."
+        f"Bar: {level_text(fair.origin.looks)} t interval, paired by seed; it speaks of {scope_of(shown)}."
         if shown["low"].notna().any()
         else "",
         "Right: the verdict with the same settings (p corrected by Holm below 0.05), and in bold where another "
@@ -359,17 +358,7 @@ def _panels(n: int) -> tuple[Figure, list[Panel]]:
     width = min(3.6, (WIDTH - LEFT - GAP * columns) / columns)
     step, lines = height + 0.42, ceil(n / columns)
     figure = Figure(figsize=(LEFT + columns * (width + GAP), 0.32 + lines * step + 0.22 + HEIGHT))
-    return figure, [
-        Panel(
-            LEFT + i % columns * (width + GAP),
-            0.32 + i // columns * step,
-            width,
-            height,
-            i % columns == 0,
-            i + columns >= n,
-        )
-        for i in range(n)
-    ]
+    return figure, panel_grid(n, columns, LEFT, width, height, gaps=(GAP, step - height))
 
 
 def _write_trials_key(figure: Figure, base: str, style: Style, states: Collection[str]) -> None:

@@ -22,7 +22,7 @@ from reports.figures.lines import (
     with_gaps,
 )
 from reports.figures.lines import ends as ends_of
-from reports.figures.multiples import Panel, Trellis, inch_axes
+from reports.figures.multiples import Panel, Trellis, inch_axes, panel_grid
 from reports.figures.scales import (
     Scale,
     bounds,
@@ -256,17 +256,7 @@ def _multiples(n: int, key: Sequence[Entry]) -> tuple[Figure, Axes, list[Panel]]
     total = 0.32 + ceil(n / columns) * step + 0.22
     figure = Figure(figsize=(WIDTH, total + HEIGHT * bool(key)))
     write_key(figure, key, LEFT, total)
-    panels = [
-        Panel(
-            LEFT + i % columns * (width + GAP),
-            0.32 + i // columns * step,
-            width,
-            height,
-            i % columns == 0,
-            i + columns >= n,
-        )
-        for i in range(n)
-    ]
+    panels = panel_grid(n, columns, LEFT, width, height, gaps=(GAP, step - height))
     return figure, inch_axes(figure), panels
 
 

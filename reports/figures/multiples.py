@@ -34,6 +34,24 @@ class Panel:
     """Places are written under it."""
 
 
+def panel_grid(
+    n: int, columns: int, left: float, width: float, height: float, *, gaps: tuple[float, float]
+) -> list[Panel]:
+    """`n` panels of one size, row after row, with room for a title above; `gaps` between columns and between rows."""
+    across, down = gaps
+    return [
+        Panel(
+            left + i % columns * (width + across),
+            0.32 + i // columns * (height + down),
+            width,
+            height,
+            i % columns == 0,
+            i + columns >= n,
+        )
+        for i in range(n)
+    ]
+
+
 def inch_axes(figure: Figure) -> Axes:
     """Axes over the whole of a figure, in inches from its upper left corner."""
     across, down = figure.get_size_inches()

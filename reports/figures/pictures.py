@@ -85,7 +85,7 @@ def _effects_picture(experiment: Experiment, stem: str, gallery: Gallery) -> Pic
         hollow=experiment.leaking,
     )
     rows = tables.effects[tables.effects["metric"].isin(experiment.compared)]
-    looks = experiment.plan.get("looks", [])
+    looks = experiment.looks
     compressed = any(ax.get_xscale() == "asinh" for ax in figure.axes)
     parts = [
         effects_caption(rows, experiment.values, experiment.compared, compressed=compressed, looks=looks),
@@ -267,7 +267,7 @@ def _cost_pictures(experiment: Experiment, stem: str, gallery: Gallery) -> Itera
 
 
 def _growth_picture(experiment: Experiment, data: pd.DataFrame, metric: str, name: str, gallery: Gallery) -> Picture:
-    label, looks = axis_label(experiment.plan, "length"), experiment.plan.get("looks", [])
+    label, looks = axis_label(experiment.plan, "length"), experiment.looks
     figure = growth_figure(
         data,
         metric=metric,

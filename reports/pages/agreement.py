@@ -115,7 +115,7 @@ def _differences(experiment: Experiment, metric: str, variant: str) -> dict[int,
 
 def level_of(match: Match) -> float:
     """Level of intervals between the studies: the higher of the two, where seeds were added in one."""
-    return look_level(strictest(e.plan.get("looks", []) for e in (match.first, match.second)))
+    return look_level(strictest(e.looks for e in (match.first, match.second)))
 
 
 def gap(first: BySeed, second: BySeed, *, paired: bool, level: float = LEVEL) -> Gap:

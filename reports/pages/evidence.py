@@ -89,7 +89,7 @@ def effects_grid(experiment: Experiment) -> Grid | None:
     rows = experiment.tables.effects
     if rows.empty:
         return None
-    level = level_text(experiment.plan.get("looks", []))
+    level = level_text(experiment.looks)
     columns = [
         *("Metric", "Variant", "Difference", f"{level} interval, paired", "Unpaired (Welch)"),
         *("Correlation", "p", "p (Holm)", "Seeds", "Speaks of", "Seeds needed"),

@@ -23,7 +23,7 @@ def findings(experiment: Experiment) -> Findings | None:
     """What an experiment says of the metrics it compares; None while there is nothing to compare."""
     if not experiment.compared:
         return None
-    effects, doubts, looks = experiment.tables.effects, doubts_of(experiment), experiment.plan.get("looks", [])
+    effects, doubts, looks = experiment.tables.effects, doubts_of(experiment), experiment.looks
     return Findings(
         headline=headline(effects, experiment.compared[0], doubts, looks=looks),
         further=other_headlines(effects, experiment.compared[1:], doubts, looks=looks),

@@ -50,7 +50,7 @@ def _rows(
     except ValueError:  # a combination without any run: nothing is balanced yet
         return
     found = {each.factor: each for each in importances(data, base, better=facts(metric).better)}
-    looks = experiment.plan.get("looks", [])
+    looks = experiment.looks
     for term in terms:
         term = replace(term, p_value=look_p_value(term.p_value, looks))
         yield _cells(metric, term, found[term.factors[0]] if len(term.factors) == 1 else None)

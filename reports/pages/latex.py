@@ -75,7 +75,7 @@ def _variants(experiment: Experiment) -> str:
 def effects(experiments: Sequence[Experiment]) -> str:
     """Effect of every variant on the headline metrics: difference ± half of the interval, p after Holm, seeds."""
     compared = [e for e in experiments if e.compared]
-    level = levels_text(e.plan.get("looks", []) for e in compared)
+    level = levels_text(e.looks for e in compared)
     comment = f"Variant minus base, paired by seed; half-width of the {level} interval; p after Holm."
     return _file(comment, [(e.name, _effects(e)) for e in compared])
 

@@ -100,7 +100,7 @@ def _fair(fair: Fair) -> Iterator[str]:
 def _experiment(experiment: Experiment, *, alone: bool) -> Iterator[str]:
     yield f"## {escape(experiment.name)}"
     yield "" if alone else escape(_sentences(experiment))
-    looks = experiment.plan.get("looks", [])
+    looks = experiment.looks
     yield escape(looks_sentence(looks))
     yield "### Variants"
     yield _variants(experiment)

@@ -70,7 +70,7 @@ def _variants(experiments: Sequence[Experiment]) -> dict[tuple[str, str], list[E
 
 def _cells(shared: Shared) -> list[Cell]:
     metric, better = shared.metric, facts(shared.metric).better
-    looks = strictest(e.plan.get("looks", []) for e in shared.experiments)
+    looks = strictest(e.looks for e in shared.experiments)
     level = look_level(looks)
     effect = interquartile_mean_effect(shared.base_scores, shared.variant_scores, level=level)
     wins = probability_of_improvement(better * shared.base_scores, better * shared.variant_scores, level=level)

@@ -160,7 +160,7 @@ def notes(experiment: Experiment) -> list[str]:
 
     The number is left out where all have it. Other notes of the data are in the logs.
     """
-    looks = looks_sentence(experiment.plan.get("looks", []))
+    looks = looks_sentence(experiment.looks)
     results = [row.result for row in experiment.runs if row.result]
     said = (note for result in results for note in dict.fromkeys(result.get("notes", [])))
     found = Counter(note for note in said if note.startswith("warning:"))

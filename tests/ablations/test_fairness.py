@@ -1,11 +1,13 @@
 """What a study says of fair comparison."""
 
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 
-from ablations.fairness import FACTORS, MatchConfig, TuneConfig
+from ablations.fairness import FACTORS, MatchConfig, Quantity, TuneConfig
+from ablations.flags import COMPARED, MATCHED
 from ablations.load import make_study
+from ablations.study import Comparison
 from models.config import ConfigError
 
 
@@ -44,3 +46,7 @@ def test_what_cannot_be_is_refused_in_one_line(tiny: dict[str, Any], changes: di
         make_study({**tiny, **changes})
     assert str(caught.value).startswith(message)
     assert "\n" not in str(caught.value)
+
+
+def test_the_command_line_knows_the_names() -> None:
+    assert (get_args(Comparison), get_args(Quantity)) == (COMPARED, MATCHED)
