@@ -271,7 +271,7 @@ def test_other_rules_are_another_search(
 
 
 def test_nothing_is_written_where_there_was_no_search(tiny: dict[str, Any], tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match="0 of 6 trials have ended; first ablations tune, or run, tiny"):
+    with pytest.raises(ConfigError, match="0 of 6 trials have ended; `ablations tune` or `run` comes first"):
         tuned(study_of(tiny), tmp_path / "new")
     assert not (tmp_path / "new").exists()
 
