@@ -202,8 +202,8 @@ def _standings(wanted: Sequence[Search], root: Path, storage: str | None) -> dic
     found = {search.name: found[search.name][: len(search.points)] for search in wanted}
     ended = sum(one.state in ENDED for standing in found.values() for one in standing)
     if ended < (trials := sum(len(search.points) for search in wanted)):
-        name = wanted[0].study.name
-        raise Unsearched(f"study {name!r}: {ended} of {trials} trials have ended; `ablations tune` or `run` comes first")
+        where = f"study {wanted[0].study.name!r}"
+        raise Unsearched(f"{where}: {ended} of {trials} trials have ended; `ablations tune` or `run` comes first")
     return found
 
 
