@@ -9,7 +9,10 @@ export OMP_NUM_THREADS ?= 1
 # where there is a GPU, lightning warns of every run that does not use it, and warnings are errors in the tests
 CPU := CUDA_VISIBLE_DEVICES=
 
-.PHONY: help install demo test test-slow test-gpu check format clean
+# studies whose results are kept in docs/results; those that share runs with an earlier one take them from there
+RESULTS ?= lecture lecture-real multi30k agreement extrapolation complexity components
+
+.PHONY: help install demo test test-slow test-gpu check results format clean
 
 help: ## say what there is
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
@@ -38,6 +41,11 @@ check: install ## lint, format and type check
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy ablations models datamodules reports tests
+
+results: install ## train what is missing of docs/results and rewrite it, and the tables made of it (hours; needs ABLATIONS_DATA)
+	set -e; for study in $(RESULTS); do $(BIN)/ablations run $$study; $(BIN)/ablations record $$study; done
+	$(BIN)/python -m ablations.handbook
+	$(BIN)/python -m ablations.blocks
 
 format: install ## let ruff mend what it can
 	$(BIN)/ruff check --fix --exit-zero .

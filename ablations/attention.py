@@ -55,7 +55,7 @@ def attention_of_runs(folders: Sequence[Path], sentence: str, target: str | None
     torch.set_num_threads(1)
     runs = [restore(folder) for folder in folders]
     if len({run.file["id"] for run in runs}) < len(runs):
-        raise ConfigError(f"run {runs[0].file['id']}: stands there twice; name another beside it")
+        raise ConfigError(f"run {runs[0].file['id']}: named twice; give another run as OTHER")
     made = zip(runs, titles(runs), strict=True)
     return pd.concat([attention_of(run, sentence, target).assign(run=title) for run, title in made], ignore_index=True)
 

@@ -1,48 +1,77 @@
 """`ablations list claims` and `ablations claims` on a terminal, from the entries that `reports.entries` makes."""
 
-import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from rich.console import Console
-from rich.table import Table
-from rich.text import Text
+from ablations.screen import columns, say
 
 Entry = Mapping[str, Any]
-
-WIDE = 180
-"""Columns where nobody looks on: what is read by a program or from a file is not folded to a screen."""
-
 
 FEW = 8
 """Claims of another study that are named; more are counted."""
 
+KINDS = {
+    "exact": "an identity, a count or a bound: every run must agree",
+    "structural": "at any budget of training",
+    "speed": "within the training steps that the claim fixes",
+    "hardware": "in seconds, on the machine that ran it",
+}
+"""What a claim of each kind speaks of."""
+
+LEGEND = (
+    "Each condition names what is measured, and below it what was found: the mean over seeds and, in brackets, its "
+    "95 % interval (of new seeds, or of new seeds and new test items; --json says which), then the region that was "
+    "wanted, fixed before the runs. Provisional: of three or four seeds, or with planned seeds still missing."
+)
+"""How to read verdicts."""
+
 
 def show_register(claims: Sequence[Entry]) -> None:
-    """A line for each claim: id, kind, statement; by section of the lecture."""
+    """Each claim by section of the lecture: id, kind, statement, then what must be found for it to hold."""
     ids, kinds = (max((len(claim[name]) for claim in claims), default=0) for name in ("id", "kind"))
     for section, found in by_section(claims):
-        print(f"\n{section}")
+        say()
+        say(section)
         for claim in found:
-            print(f"  {claim['id']:<{ids}}  {claim['kind']:<{kinds}}  {' '.join(claim['statement'].split())}")
-    print(f"\n{len(claims)} claims")
+            name = f"  {claim['id']:<{ids}}  {claim['kind']:<{kinds}}  "
+            _beside(name, " ".join(claim["statement"].split()))
+            for part in claim.get("conditions", ()):
+                say(f"- {part['text']}: {part['region']}", indent=" " * 6, hang=" " * 8)
+    say()
+    say("Below each claim: what is measured, and where it must lie for the claim to hold; all of it must.")
+    for kind, meaning in KINDS.items():
+        say(f"{kind}: {meaning}", indent="  ", hang="    ")
+    say(f"{len(claims)} claims")
+
+
+def _beside(name: str, text: str) -> None:
+    """A text beside its name, or below it where the terminal leaves too little room."""
+    width = columns()
+    if width is None or width - len(name) >= 60:
+        say(text, indent=name, hang=" " * len(name))
+    else:
+        say(name.rstrip())
+        say(text, indent=" " * 4)
 
 
 def show_verdicts(found: Entry) -> None:
-    """The verdicts of a study by section, reasons, what is not run and what other studies test, the tally."""
-    console = Console(width=None if sys.stdout.isatty() else WIDE, highlight=False)
+    """The verdicts of a study by section with their conditions, what other studies test, and what it all comes to."""
     verdicts = found["verdicts"]
     for section, of_section in by_section(verdicts):
-        console.print(_table(section, of_section))
-        console.print()
-    for title, outcomes in (("Why", ("not supported", "inconclusive")), ("Not run", ("not run",))):
-        _reasons(console, title, [verdict for verdict in verdicts if verdict["outcome"] in outcomes])
-    _elsewhere(console, found["elsewhere"])
+        say(section)
+        for verdict in of_section:
+            say()
+            _verdict(verdict)
+        say()
     if verdicts:
-        tested = f"{_claims(len(verdicts))} of the lecture put to the test by {found['study']}"
-        _say(console, f"{tested}: {found['tally']}")
+        say(LEGEND)
+        say()
+    _elsewhere(found["elsewhere"])
+    _open(verdicts)
+    if verdicts:
+        say(f"{_claims(len(verdicts))} of the lecture put to the test by {found['study']}: {found['tally']}")
     else:
-        _say(console, f"{found['study']} puts no claim of the register to the test")
+        say(f"{found['study']} puts no claim of the register to the test")
 
 
 def _claims(n: int) -> str:
@@ -57,44 +86,38 @@ def by_section(entries: Iterable[Entry]) -> Iterator[tuple[str, list[Entry]]]:
     yield from chapters.items()
 
 
-def _table(section: str, verdicts: Sequence[Entry]) -> Table:
-    """A row for each condition; the first of a claim has its name and verdict."""
-    table = Table(title=section, title_justify="left", box=None, pad_edge=False)
-    for name in ("", "claim", "verdict"):
-        table.add_column(name, no_wrap=True)
-    for name in ("effect (95 % interval)", "wanted", "n", "kind"):
-        table.add_column(name, overflow="fold")
-    for verdict in verdicts:
-        head = (verdict["symbol"], verdict["id"], _outcome(verdict))
-        several = len(verdict["conditions"]) > 1
-        for number, part in enumerate(verdict["conditions"]):
-            left = head if number == 0 else ("", "", "")
-            effect = f"{part['symbol']} {part['estimate']}" if several else part["estimate"]
-            kind = verdict["kind"] if number == 0 else ""
-            table.add_row(*map(Text, (*left, effect, part["region"], part["n"], kind)))
-    return table
+def _verdict(verdict: Entry) -> None:
+    """The claim and its verdict, then each condition: what is measured, what was found and what was wanted."""
+    outcome = f"{verdict['outcome']}, provisional" if verdict["provisional"] else verdict["outcome"]
+    say(f"{verdict['symbol']} {verdict['id']}  {outcome} ({verdict['kind']})", hang="  ")
+    say(" ".join(verdict["statement"].split()), indent="  ")
+    if verdict["outcome"] == "not run":
+        say(f"why: {verdict['reason']}", indent="    ", hang="      ")
+        return
+    told = [part["reason"] for part in verdict["conditions"] if part["reason"]]
+    if verdict["reason"] and not told:
+        say(f"why: {verdict['reason']}", indent="    ", hang="      ")
+    for part in verdict["conditions"]:
+        say(f"{part['symbol']} {part['text']}", indent="    ", hang="      ")
+        say(f"found {part['estimate']}, wanted {part['region']}; {part['n']}", indent="      ", hang="        ")
+        if part["reason"]:
+            say(f"why: {part['reason']}", indent="      ", hang="        ")
 
 
-def _outcome(verdict: Entry) -> str:
-    return f"{verdict['outcome']}, provisional" if verdict["provisional"] else verdict["outcome"]
-
-
-def _reasons(console: Console, title: str, verdicts: Sequence[Entry]) -> None:
-    told = [verdict for verdict in verdicts if verdict["reason"]]
-    if told:
-        _say(console, title)
-        for verdict in told:
-            _say(console, f"  {verdict['id']}: {verdict['reason']}")
-        console.print()
-
-
-def _elsewhere(console: Console, elsewhere: Mapping[str, Sequence[str]]) -> None:
+def _elsewhere(elsewhere: Mapping[str, Sequence[str]]) -> None:
     if elsewhere:
-        _say(console, "Not tested by this study")
+        say("Not tested by this study")
         for study, ids in elsewhere.items():
-            _say(console, f"  ablations run {study}: {', '.join(ids) if len(ids) <= FEW else _claims(len(ids))}")
-        console.print()
+            told = ", ".join(ids) if len(ids) <= FEW else _claims(len(ids))
+            say(f"ablations run {study}: {told}", indent="  ", hang="    ")
+        say()
 
 
-def _say(console: Console, text: str) -> None:
-    console.print(text, markup=False, soft_wrap=True)
+def _open(verdicts: Sequence[Entry]) -> None:
+    """The ids of the claims that are not supported, open or not run: they are easily lost among many."""
+    if len(verdicts) <= FEW:
+        return
+    for outcome in ("not supported", "inconclusive", "not run"):
+        ids = [verdict["id"] for verdict in verdicts if verdict["outcome"] == outcome]
+        if ids:
+            say(f"{outcome}: {', '.join(ids)}", hang="  ")

@@ -14,12 +14,12 @@ from pathlib import Path
 from typing import Any
 
 from filelock import FileLock, Timeout
-from rich.console import Console
-from rich.table import Table
 
+from ablations import screen
 from ablations.find import SINGLE
 from ablations.pace import shard_of, shards_at_work, sweep_lock
 from ablations.progress import LOCK, PROGRESS, is_held
+from ablations.screen import Column
 from reports.rows import COUNTED, NOT_RUNS, Plan, RowsError, read_plan, read_run, status
 
 KINDS = {
@@ -225,31 +225,37 @@ def _by_kind(items: Iterable[Item]) -> Found:
     }
 
 
+HEADS = (
+    Column(name="kind"),
+    Column(name="number", right=True),
+    Column(name="MiB", right=True),
+    Column(name="what it is"),
+)
+"""Of the table that `show` prints."""
+
+
 def show(found: Found, kinds: Collection[str]) -> None:
     """Print what there is by kind, or what has been removed, and what was left alone."""
-    table = Table(title=found["study"], title_justify="left")
-    table.add_column("kind", no_wrap=True)
-    for column in ("number", "MiB"):
-        table.add_column(column, justify="right", no_wrap=True)
-    table.add_column("what", overflow="fold")
-    for kind, there in found["removable"].items():
-        table.add_row(kind, str(there["number"]), _mebibytes(there["bytes"]), KINDS[kind])
-    console = Console()
-    console.print(table)
+    rows = [
+        (kind, str(there["number"]), _mebibytes(there["bytes"]), KINDS[kind])
+        for kind, there in found["removable"].items()
+    ]
+    screen.say(f"{found['study']}: what can be removed")
+    screen.show(HEADS, rows)
     for line in _lines(found, kinds):
-        console.print(line, markup=False, highlight=False, soft_wrap=True)
+        screen.say(line)
 
 
 def _lines(found: Found, kinds: Collection[str]) -> Iterator[str]:
     rest = found["bytes"] - sum(there["bytes"] for there in found["removable"].values())
-    yield f"besides, {_mebibytes(rest)} MiB that stay in {found['folder']}: results, and all of runs at work"
+    yield f"{_mebibytes(rest)} MiB more in {found['folder']} always stay: results, and what running runs need"
     if found["busy"]:
-        yield f"left alone, for they are running or about to: {len(found['busy'])} runs"
+        yield f"left alone, since they are running or waiting for a sweep: {len(found['busy'])} runs"
     for kind, gone in found["removed"].items():
         if kind in kinds:
             yield f"removed {kind}: {gone['number']}, {_mebibytes(gone['bytes'])} MiB"
     if not kinds:
-        yield f"nothing is removed; --remove {','.join(KINDS)} or all says what is to be"
+        yield "nothing is removed; --remove KIND does it: one or more kinds with commas between, or all"
 
 
 def _mebibytes(size: int) -> str:

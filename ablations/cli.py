@@ -44,6 +44,7 @@ def _parser() -> Parser:
         "status": status,
         "clean": clean,
         "report": report,
+        "record": record,
         "claims": claims,
         "explain": explain,
         "translate": translate,
@@ -91,9 +92,6 @@ def list_(options: argparse.Namespace) -> int:
     else:
         from ablations import describe
 
-        if options.markdown:
-            print(describe.markdown(), end="")
-            return 0
         entries = {"components": describe.components, "tasks": describe.tasks}[options.what]()
     if options.json:
         print(json.dumps(entries, indent=2, ensure_ascii=False))
@@ -264,6 +262,17 @@ def report(options: argparse.Namespace) -> int:
     print(page)
     if options.open:
         _open(page)
+    return 0
+
+
+def record(options: argparse.Namespace) -> int:
+    """`ablations record`"""
+    from ablations.recording import command_for
+    from reports.pages.record import record
+
+    folder = _study_folder(options)
+    target = options.into / folder.name
+    print(record(folder, target, command_for(folder, target)))
     return 0
 
 

@@ -47,6 +47,10 @@ class Component:
     """Section of the lecture, one of SECTIONS; empty where the lecture does not speak of it."""
     equation: str = ""
     """The formula, for the default value unless it says otherwise."""
+    latex: str = ""
+    """The same for pages that set it."""
+    sources: tuple[str, ...] = ()
+    """Papers beside those that the docstrings of its values name: `Press & Wolf 2017, arXiv:1608.05859`."""
     next: str = ""
     """A command to try next."""
     values: dict[str, str] = field(default_factory=dict)
@@ -57,6 +61,7 @@ class Component:
     """Closed choices: value to the properties that it has (see PROPERTIES)."""
 
 
+VASWANI = "Vaswani et al. 2017, arXiv:1706.03762"
 NOT_RENORMALISED = "weights of later positions set to zero after the softmax, not renormalised"
 MASK_VALUES = {
     "causal": "scores of later positions set to minus infinity before the softmax",
@@ -74,6 +79,14 @@ COMPONENTS = (
         "with a distance between words that grows with every step and no parallelism over time.",
         section=RNNS,
         equation="recurrent: h_t = tanh(W x_t + U h_{t−1});  attention: out_i = Σ_j α_ij v_j, for all i at once",
+        latex=r"\text{recurrent: } h_t = \tanh(W x_t + U h_{t-1}) \qquad \text{attention: } \mathrm{out}_i = \sum_j "
+        r"\alpha_{ij} v_j \text{ for all } i \text{ at once}",
+        sources=(
+            VASWANI,
+            "Elman 1990, Cognitive Science 14(2)",
+            "Hochreiter & Schmidhuber 1997, Neural Computation 9(8)",
+            "Cho et al. 2014, arXiv:1406.1078",
+        ),
         next="ablations run long-range",
         values={
             "decoder": "Transformer stack that sees the past",
@@ -91,6 +104,8 @@ COMPONENTS = (
         lecture="The block is repeated; each repetition builds on what the one before has gathered.",
         section=BLOCK,
         equation="x^(l+1) = block_l(x^(l)),  l = 1 … n_layers",
+        latex=r"x^{(l+1)} = \mathrm{block}_l(x^{(l)}), \quad l = 1 \dots n_{\mathrm{layers}}",
+        sources=(VASWANI,),
         next="ablations run depth",
         example=3,
     ),
@@ -100,6 +115,8 @@ COMPONENTS = (
         lecture="Self-attention is a function of a set: without positions it cannot know the order of the words.",
         section=POSITION,
         equation="x_i + p_i;  sinusoidal: p_i,2k = sin(i / 10000^(2k/d)), p_i,2k+1 = cos(i / 10000^(2k/d))",
+        latex=r"x_i + p_i, \qquad p_{i,2k} = \sin\left(i / 10000^{2k/d}\right), \quad p_{i,2k+1} = \cos\left(i / "
+        r"10000^{2k/d}\right)",
         next="ablations run positions",
     ),
     Component(
@@ -109,6 +126,9 @@ COMPONENTS = (
         "while all positions are still trained in parallel.",
         section=POSITION,
         equation="e_ij = q_i · k_j / √d_head for j ≤ i, −∞ for j > i;  α_i = softmax(e_i)",
+        latex=r"e_{ij} = \begin{cases} q_i \cdot k_j / \sqrt{d_{\mathrm{head}}} & j \le i \\ -\infty & j > i "
+        r"\end{cases} \qquad \alpha_i = \mathrm{softmax}(e_i)",
+        sources=(VASWANI,),
         next="ablations run masking",
         values=MASK_VALUES,
         properties=LEAKS,
@@ -119,6 +139,9 @@ COMPONENTS = (
         lecture="Encoders need no mask and gain from seeing both sides.",
         section=POSITION,
         equation="e_ij = q_i · k_j / √d_head for every j;  α_i = softmax(e_i)",
+        latex=r"e_{ij} = q_i \cdot k_j / \sqrt{d_{\mathrm{head}}} \text{ for every } j, \qquad \alpha_i = "
+        r"\mathrm{softmax}(e_i)",
+        sources=("Devlin et al. 2019, arXiv:1810.04805",),
         next="ablations run masking",
         values={name: MASK_VALUES[name] for name in ("none", "causal", "after-softmax")},
         properties=LEAKS,
@@ -130,6 +153,12 @@ COMPONENTS = (
         "look for several reasons at the same cost.",
         section=HEADS,
         equation="head_h = softmax(Q_h K_hᵀ / √d_head) V_h,  h = 1 … n_heads",
+        latex=r"\mathrm{head}_h = \mathrm{softmax}\left(Q_h K_h^\top / \sqrt{d_{\mathrm{head}}}\right) V_h, \quad h "
+        r"= 1 \dots n_{\mathrm{heads}}",
+        sources=(
+            VASWANI,
+            "Michel et al. 2019, arXiv:1905.10650",
+        ),
         next="ablations run heads",
         example=2,
     ),
@@ -139,6 +168,9 @@ COMPONENTS = (
         lecture="Width of a head, d_model / n_heads in the lecture: it bounds the rank of the scores.",
         section=HEADS,
         equation="d_head = d_model / n_heads;  rank(Q_h K_hᵀ) ≤ d_head",
+        latex=r"d_{\mathrm{head}} = d_{\mathrm{model}} / n_{\mathrm{heads}}, \qquad \mathrm{rank}(Q_h K_h^\top) \le "
+        r"d_{\mathrm{head}}",
+        sources=("Bhojanapalli et al. 2020, arXiv:2002.07028",),
         next="ablations run heads",
         example=5,
     ),
@@ -149,6 +181,8 @@ COMPONENTS = (
         "softmax; dividing by its root keeps gradients alive.",
         section=HEADS,
         equation="softmax(Q Kᵀ / √d_head) V",
+        latex=r"\mathrm{softmax}\left(Q K^\top / \sqrt{d_{\mathrm{head}}}\right) V",
+        sources=(VASWANI,),
         next="ablations run scaling",
         values={
             "sqrt-head": "scores times 1 / sqrt(d_head)",
@@ -163,6 +197,8 @@ COMPONENTS = (
         lecture="A word asks with its query and answers with its key; the two are different views of it.",
         section=LOOK_UP,
         equation="q_i = W_Q x_i,  k_j = W_K x_j,  e_ij = q_i · k_j",
+        latex=r"q_i = W_Q x_i, \quad k_j = W_K x_j, \qquad e_{ij} = q_i \cdot k_j",
+        sources=(VASWANI,),
         next="ablations run look-up",
         values={
             "separate": "W_q and W_k",
@@ -177,6 +213,8 @@ COMPONENTS = (
         lecture="What a word hands over (its value) need not be what it is found by (its key).",
         section=LOOK_UP,
         equation="v_j = W_V x_j",
+        latex=r"v_j = W_V x_j",
+        sources=(VASWANI,),
         next="ablations run ladder",
         values={"linear": "W_v", "identity": "the embedding itself"},
         properties={"identity": ("changes_size",)},
@@ -187,6 +225,8 @@ COMPONENTS = (
         lecture="A last linear map combines what the heads have found.",
         section=HEADS,
         equation="out_i = W_O [head_1; …; head_H]",
+        latex=r"\mathrm{out}_i = W_O \, [\mathrm{head}_1; \dots; \mathrm{head}_H]",
+        sources=(VASWANI,),
         next="ablations run heads",
         values={"linear": "W_o", "identity": "heads side by side as they are"},
         properties={"identity": ("changes_size",)},
@@ -198,6 +238,8 @@ COMPONENTS = (
         "average, with weights from the softmax of scores.",
         section=LOOK_UP,
         equation="α_ij = softmax_j(q_i · k_j / √d_head);  out_i = Σ_j α_ij v_j",
+        latex=r"\alpha_{ij} = \mathrm{softmax}_j\left(q_i \cdot k_j / \sqrt{d_{\mathrm{head}}}\right), \qquad "
+        r"\mathrm{out}_i = \sum_j \alpha_{ij} v_j",
         next="ablations run look-up",
     ),
     Component(
@@ -207,6 +249,11 @@ COMPONENTS = (
         "path and layers need only learn a difference.",
         section=BLOCK,
         equation="x^(l+1) = x^(l) + f(x^(l))",
+        latex=r"x^{(l+1)} = x^{(l)} + f(x^{(l)})",
+        sources=(
+            "He et al. 2016, arXiv:1512.03385",
+            "Dong et al. 2021, arXiv:2103.03404",
+        ),
         next="ablations run residual",
         values={"add": "x + f(x)", "none": "f(x)"},
     ),
@@ -217,6 +264,7 @@ COMPONENTS = (
         "deviation, by its own statistics, and steadies training.",
         section=BLOCK,
         equation="(x − mean(x)) / sd(x) ⊙ γ + β",
+        latex=r"\frac{x - \mathrm{mean}(x)}{\mathrm{sd}(x)} \odot \gamma + \beta",
         next="ablations run norm",
     ),
     Component(
@@ -225,6 +273,11 @@ COMPONENTS = (
         lecture="After the residual sum as first published, or before the sublayer as is common today.",
         section=BLOCK,
         equation="pre: x + f(norm(x));  post: norm(x + f(x))",
+        latex=r"\text{pre: } x + f(\mathrm{norm}(x)) \qquad \text{post: } \mathrm{norm}(x + f(x))",
+        sources=(
+            VASWANI,
+            "Xiong et al. 2020, arXiv:2002.04745",
+        ),
         next="ablations run norm",
         values={"pre": "x + f(norm(x)), and a norm at the end of the stack", "post": "norm(x + f(x))"},
         properties={"post": ("changes_size",)},
@@ -235,6 +288,7 @@ COMPONENTS = (
         lecture="Attention only averages values; a feed-forward net on each word adds the nonlinearity.",
         section=POSITION,
         equation="W_2 max(0, W_1 x_i + b_1) + b_2",
+        latex=r"W_2 \max(0, W_1 x_i + b_1) + b_2",
         next="ablations run nonlinearity",
     ),
     Component(
@@ -244,6 +298,13 @@ COMPONENTS = (
         "recurrent decoder has one vector for all of it.",
         section=TRANSLATION,
         equation="q_i = W_Q y_i of the target,  k_j = W_K x_j and v_j = W_V x_j of the source",
+        latex=r"q_i = W_Q y_i \text{ of the target}, \qquad k_j = W_K x_j \text{ and } v_j = W_V x_j \text{ of the "
+        r"source}",
+        sources=(
+            VASWANI,
+            "Bahdanau et al. 2015, arXiv:1409.0473",
+            "Luong et al. 2015, arXiv:1508.04025",
+        ),
         next="ablations run translation",
         values={
             "attend": "Transformer decoder layers attend to the encoder",
@@ -258,6 +319,11 @@ COMPONENTS = (
         where="models/initialise.py",
         lecture="Not in the lecture: it decides how far the scores are from saturation at the start.",
         equation="xavier: W ~ U(−a, a), a = √(6 / (fan_in + fan_out))",
+        latex=r"\text{xavier: } W \sim U(-a, a), \quad a = \sqrt{6 / (\mathrm{fan_{in}} + \mathrm{fan_{out}})}",
+        sources=(
+            "Glorot & Bengio 2010, AISTATS",
+            "Radford et al. 2019, Language models are unsupervised multitask learners",
+        ),
         next="ablations run scaling",
         values={
             "default": "PyTorch's own",
@@ -270,6 +336,7 @@ COMPONENTS = (
         where="models/initialise.py",
         lecture="Not in the lecture: a factor on the first weights of the blocks, to see how robust training is.",
         equation="W ← gain · W",
+        latex=r"W \leftarrow \mathrm{gain} \cdot W",
         next="ablations run norm --set model.gain=4",
         example=2.0,
     ),
@@ -278,6 +345,11 @@ COMPONENTS = (
         where="models/recurrent.py",
         lecture="Not in the lecture: how long an LSTM remembers at the start of training.",
         equation="c_t = σ(W_f x_t + U_f h_{t−1} + b_f) ⊙ c_{t−1} + …",
+        latex=r"c_t = \sigma(W_f x_t + U_f h_{t-1} + b_f) \odot c_{t-1} + \dots",
+        sources=(
+            "Gers et al. 2000, Neural Computation 12(10)",
+            "Jozefowicz et al. 2015, ICML",
+        ),
         next="ablations run long-range",
         example=1.0,
     ),
@@ -287,6 +359,8 @@ COMPONENTS = (
         lecture="A recurrent encoder reads from both ends, so that each state knows both sides.",
         section=TRANSLATION,
         equation="h_j = [h_j from the left; h_j from the right]",
+        latex=r"h_j = [\overrightarrow{h}_j; \overleftarrow{h}_j]",
+        sources=("Schuster & Paliwal 1997, IEEE Transactions on Signal Processing 45(11)",),
         next=f"{RECURRENT} --model.bidirectional false",
         example=False,
     ),
@@ -295,6 +369,8 @@ COMPONENTS = (
         where="models/recurrent.py",
         lecture="Not in the lecture: the last attention is fed into the next step (Luong et al. 2015).",
         equation="input_t = [y_t; a_{t−1}], a_{t−1}: the last attention output",
+        latex=r"\mathrm{input}_t = [y_t; a_{t-1}], \quad a_{t-1} \text{: the last attention output}",
+        sources=("Luong et al. 2015, arXiv:1508.04025",),
         next=f"{RECURRENT} --model.input_feeding true",
         example=True,
     ),
@@ -303,6 +379,8 @@ COMPONENTS = (
         where="models/transformer.py, models/recurrent.py",
         lecture="Not in the lecture: one table for the words that go in and the words that come out.",
         equation="logits = E h + b, E: the table of embeddings",
+        latex=r"\mathrm{logits} = E h + b, \quad E \text{: the table of embeddings}",
+        sources=("Press & Wolf 2017, arXiv:1608.05859",),
         next="ablations train --task.name markov --model.tie_embeddings false",
         example=False,
     ),
@@ -311,6 +389,8 @@ COMPONENTS = (
         where="models/transformer.py, models/recurrent.py",
         lecture="Not in the lecture: regularisation on embeddings and on what each sublayer adds.",
         equation="m ⊙ f(x) / (1 − p),  m_i = 0 with probability p, else 1",
+        latex=r"m \odot f(x) / (1 - p), \quad m_i = 0 \text{ with probability } p \text{, else } 1",
+        sources=("Srivastava et al. 2014, JMLR 15",),
         next="ablations run table3",
         example=0.1,
     ),

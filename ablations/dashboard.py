@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
 LOOPBACK = "127.0.0.1"
 TUNE = "tune"
+UNSEARCHED = "optuna-dashboard  nothing to show: no settings were searched (`ablations tune` does that)"
+"""Where a study was not tuned."""
 READING = ("GET", "HEAD")
 
 Application = Callable[[dict[str, Any], Callable[..., Any]], Iterable[bytes]]
@@ -53,6 +55,8 @@ def dashboard(root: Path, storage: str | None = None, port: int | None = None, *
                 print(address, flush=True)
                 if open_browser:
                     webbrowser.open(address.split()[-1])
+            if search is None:
+                print(UNSEARCHED, flush=True)
             while True:
                 time.sleep(PAUSE)
                 with suppress(OSError):  # a run's folder that has been removed, a full disk

@@ -1,6 +1,7 @@
-"""The catalogue and the tasks, described for `ablations list` and for the docs."""
+"""The catalogue and the tasks, described for `ablations list`."""
 
-from typing import Any, get_type_hints
+import json
+from typing import Any, get_args, get_type_hints
 
 from ablations import components as catalogue
 from ablations.listing import Entries
@@ -45,49 +46,21 @@ def values(component: catalogue.Component) -> Entries | str:
     ] or _number(component)
 
 
+KINDS = {int: "any whole number", float: "any number", bool: "true or false"}
+"""Types of fields that are no choice between names."""
+
+
 def _number(component: catalogue.Component) -> str:
+    """The values of a number or a switch, in words."""
     kind = get_type_hints(ModelConfig)[component.name]
-    return f"any {kind.__name__ if isinstance(kind, type) else kind}"
+    words = next(text for one, text in KINDS.items() if one in (kind, *get_args(kind)))
+    return f"{words}, or null: chosen to suit the rest" if type(None) in get_args(kind) else words
+
+
+def plain(value: Any) -> str:
+    """A number, a switch or nothing as it stands in YAML and on the command line."""
+    return json.dumps(value)
 
 
 def _first_line(entry: Any) -> str:
     return (entry.__doc__ or "").strip().splitlines()[0]
-
-
-def markdown() -> str:
-    """The catalogue as docs/components.md, defaults first."""
-    lines = [
-        "# Components",
-        "",
-        "Every part that can be switched, made by `ablations list components --markdown`. The default stands first.",
-        "",
-        "| component | value | what it does | properties |",
-        "| --- | --- | --- | --- |",
-    ]
-    for entry in components():
-        values = entry["values"]
-        if isinstance(values, str):
-            lines.append(f"| `{entry['name']}` | {_cell(values)}; default `{entry['default']}` | | |")
-            continue
-        for number, value in enumerate(values):
-            name = f"`{entry['name']}`" if number == 0 else ""
-            properties = ", ".join(value["properties"]).replace("_", " ")
-            lines.append(f"| {name} | `{value['value']}` | {_cell(value['does'])} | {properties} |")
-    lines += ["", "## What the lecture says of each", ""]
-    lines += [
-        "`ablations explain COMPONENT` says the same, with a worked example of some and the claims that test each."
-    ]
-    for section in (*catalogue.SECTIONS, ""):
-        lines += ["", f"### {section or 'Not in the lecture'}", ""]
-        lines += [_said(entry) for entry in components() if entry["section"] == section]
-    return "\n".join(lines) + "\n"
-
-
-def _said(entry: dict[str, Any]) -> str:
-    says = entry["lecture"].removeprefix("Not in the lecture: ")
-    tried = f" Try: `{entry['next']}`." if entry["next"] else ""
-    return f"- **{entry['name']}** ({entry['where']}): {says[0].upper()}{says[1:]} `{entry['equation']}`{tried}"
-
-
-def _cell(text: str) -> str:
-    return text.replace("|", "\\|")

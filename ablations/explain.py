@@ -1,19 +1,21 @@
 """`ablations explain`: what the lecture says of a component, a worked example, and what puts it to the test."""
 
 import difflib
-import textwrap
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
 from ablations import components as catalogue
 from ablations.components import COMPONENTS, Component
-from ablations.describe import values
+from ablations.describe import plain, values
+from ablations.screen import columns, fold
 from ablations.worked import EXAMPLES, Cell, Example, Table
 from models.config import ConfigError
 
 WIDTH = 100
-"""Columns of running text; tables are as wide as they must be."""
+"""Columns of running text, on a wide terminal too; tables are as wide as they must be."""
+OUTSIDE = "Not in the lecture: "
+"""What the catalogue says first of parts that the lecture does not speak of."""
 
 Claims = Sequence[Mapping[str, Any]]
 """Entries of the register, as `reports.entries.registered` gives them."""
@@ -61,8 +63,8 @@ def as_text(found: Mapping[str, Any]) -> str:
     """What `explain` gives, to be read: paragraphs and aligned tables."""
     example = found["example"]
     parts = [
-        f"{found['name']}: {found['section'] or 'not in the lecture'}",
-        paragraph(found["says"]),
+        paragraph(f"{found['name']}: {found['section'] or 'not in the lecture'}"),
+        paragraph(_says(found)),
         "\n".join(_facts(found)),
         *([example_text(_example(example))] if example else []),
         "\n".join(_claims(found)),
@@ -71,22 +73,29 @@ def as_text(found: Mapping[str, Any]) -> str:
     return "\n\n".join(part for part in parts if part)
 
 
-def paragraph(text: str) -> str:
-    """Text in lines of WIDTH columns at most."""
-    return textwrap.fill(text, WIDTH, break_long_words=False, break_on_hyphens=False)
+def _says(found: Mapping[str, Any]) -> str:
+    """What the lecture says; that it says nothing stands in the heading already."""
+    says: str = found["says"].removeprefix(OUTSIDE)
+    return says[:1].upper() + says[1:]
+
+
+def paragraph(text: str, indent: str = "", hang: str = "") -> str:
+    """Text in lines of WIDTH columns at most, of fewer on a narrower terminal; the first begins with `indent`."""
+    return "\n".join(fold(text, min(WIDTH, columns() or WIDTH), indent, hang))
 
 
 def _facts(found: Mapping[str, Any]) -> Iterator[str]:
-    yield f"Equation: {found['equation']}"
-    yield f"Source:   {found['where']}"
+    hang = " " * 10
+    yield paragraph(f"Equation: {found['equation']}", hang=hang)
+    yield paragraph(f"Source:   {found['where']}", hang=hang)
     if isinstance(found["values"], str):
-        yield f"Values:   {found['values']}; default {found['default']}"
+        yield paragraph(f"Values:   {found['values']}; default {plain(found['default'])}", hang=hang)
         return
     width = max(len(value["value"]) for value in found["values"])
     yield "Values:"
     for value in found["values"]:
-        mark = " (default)" if value["value"] == found["default"] else ""
-        yield f"  {value['value']:<{width}}  {value['does']}{mark}"
+        mark = "(default) " if value["value"] == found["default"] else ""
+        yield paragraph(mark + value["does"], f"  {value['value']:<{width}}  ", " " * (width + 4))
 
 
 def _claims(found: Mapping[str, Any]) -> Iterator[str]:
@@ -97,9 +106,7 @@ def _claims(found: Mapping[str, Any]) -> Iterator[str]:
     width = max((len(claim["id"]) for claim in found["claims"]), default=0)
     for claim in found["claims"]:
         text = f"{claim['statement']} [{claim['kind']}; ablations run {claim['studies'][-1]}]"
-        yield textwrap.fill(
-            text, WIDTH, initial_indent=f"  {claim['id']:<{width}}  ", subsequent_indent=" " * (width + 4)
-        )
+        yield paragraph(text, f"  {claim['id']:<{width}}  ", " " * (width + 4))
     if found["section"] and found["nearby"]:
         yield paragraph(f"Other claims of this section: {', '.join(found['nearby'])}")
 

@@ -16,6 +16,21 @@ MATCHED = ("parameters", "flops", "seconds")
 """Quantities of `ablations.fairness`."""
 
 
+NO_COMMAND = "the following arguments are required: COMMAND"
+"""What argparse says where only the name of the program was given."""
+
+FIRST = """\
+usage: ablations COMMAND ...
+
+Try first:
+  ablations list studies   the studies that are shipped
+  ablations plan quick     what the smallest would train, and how long it takes
+  ablations run quick      train it; ends with the path of its report
+
+All commands: ablations --help    One of them: ablations COMMAND --help
+"""
+
+
 class Parser(argparse.ArgumentParser):
     """One line for a wrong command line, as for every other wrong input; no flag is guessed from its beginning."""
 
@@ -23,7 +38,9 @@ class Parser(argparse.ArgumentParser):
         super().__init__(**{**options, "allow_abbrev": False})
 
     def error(self, message: str) -> NoReturn:
-        """Print the line and leave with status 2."""
+        """Print the line, or without a command what to try first, and leave with status 2."""
+        if message == NO_COMMAND:
+            self.exit(2, FIRST)
         self.exit(2, f"{self.prog}: {message}; see {self.prog} --help\n")
 
 
@@ -38,7 +55,6 @@ def make_parser(functions: Mapping[str, Callable[[Any], int]]) -> Parser:
     )
     command.add_argument("what", nargs="?", choices=["studies", "components", "tasks", "claims"], default="studies")
     _json(command)
-    command.add_argument("--markdown", action="store_true", help="components as a page for the docs")
 
     command = _add(commands, "plan", functions["plan"], "the runs of a study, and how long what is missing will take")
     _study(command)
@@ -105,6 +121,13 @@ def make_parser(functions: Mapping[str, Callable[[Any], int]]) -> Parser:
     command.add_argument("other", nargs="?", metavar="OTHER", help="a study to compare with: its name, file or folder")
     command.add_argument("--watch", action="store_true", help="again whenever a run ends, until the sweep has ended")
     command.add_argument("--open", action="store_true", help="show it in the browser")
+
+    command = _add(
+        commands, "record", functions["record"], "keep rows, effects, verdicts and report of a finished study for good"
+    )
+    _folder(command)
+    into = Path("docs/results")
+    command.add_argument("--into", type=Path, default=into, metavar="DIR", help=f"where records lie (default: {into})")
 
     command = _add(
         commands, "claims", functions["claims"], "the verdicts of a study that was run on the claims of the lecture"

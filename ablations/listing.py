@@ -5,9 +5,9 @@ from typing import Any
 from urllib.parse import quote
 
 import yaml
-from rich.console import Console
-from rich.markup import escape
-from rich.table import Table
+
+from ablations import screen
+from ablations.screen import Column
 
 SHIPPED = Path(__file__).parent / "studies"
 
@@ -24,16 +24,18 @@ def studies() -> Entries:
 
 
 def show(what: str, entries: Entries) -> None:
-    """Print one line for each entry; of components, the values."""
-    table = Table(box=None, pad_edge=False, show_header=False)
-    for entry in entries:
-        if what == "components":
-            values = entry["values"]
-            text = values if isinstance(values, str) else ", ".join(value["value"] for value in values)
-            table.add_row(entry["name"], escape(text), entry["where"])
-        else:
-            table.add_row(entry["name"], entry.get("kind", ""), escape(entry["description"]))
-    Console().print(table)
+    """Print a row for each entry; of components, the values."""
+    if what == "components":
+        heads = (Column(name="component"), Column(name="values"), Column(name="source", rank=1))
+        screen.show(heads, [(entry["name"], _values(entry["values"]), entry["where"]) for entry in entries])
+        screen.say("Of names the first is the default. More of each: ablations explain COMPONENT")
+        return
+    names = ("name", "kind", "description") if what == "tasks" else ("name", "description")
+    screen.show([Column(name="") for _ in names], [[entry[name] for name in names] for entry in entries])
+
+
+def _values(values: str | Entries) -> str:
+    return values if isinstance(values, str) else ", ".join(value["value"] for value in values)
 
 
 def folder_name(name: str) -> str:

@@ -28,6 +28,7 @@ if TYPE_CHECKING:  # the runner imports torch
 STILL = 60.0  # seconds without a line after which one says that the sweep is alive
 NAMED = 4  # runs at work that such a line names
 REFRESHES = 2  # a second
+ROOM = 80  # columns below which only the step of a run is shown: its name needs the rest
 
 Running = list[tuple["Run", Progress]]
 
@@ -145,7 +146,7 @@ def _bars(watch: Watch, console: Console) -> Iterator[Callable[[str], None]]:
     # standard output is the caller's, and may be a file
     with Live(
         console=console,
-        get_renderable=lambda: _picture(watch, console.height),
+        get_renderable=lambda: _picture(watch, console.height, console.width),
         refresh_per_second=REFRESHES,
         transient=True,
         redirect_stdout=False,
@@ -153,12 +154,12 @@ def _bars(watch: Watch, console: Console) -> Iterator[Callable[[str], None]]:
         yield lambda text: console.print(text, markup=False, highlight=False, soft_wrap=True)
 
 
-def _picture(watch: Watch, height: int) -> RenderableType:
-    """The bar first: what does not fit below it is cut off."""
+def _picture(watch: Watch, height: int, width: int) -> RenderableType:
+    """The bar first: what does not fit below it is cut off. On a narrow terminal runs do not say how fast they are."""
     running = watch.running()
     most = max(1, height - 4)
     more = [Text(f"and {len(running) - most} more")] if len(running) > most else []
-    return Group(_bar(watch, running), _table(running[:most]), *more)
+    return Group(_bar(watch, running), _table(running[:most], 3 if width >= ROOM else 1), *more)
 
 
 def _bar(watch: Watch, running: Running) -> Table:
@@ -172,14 +173,15 @@ def _bar(watch: Watch, running: Running) -> Table:
     return grid
 
 
-def _table(running: Running) -> Table:
+def _table(running: Running, words: int) -> Table:
+    """A line for each run, with the first `words` of what it says."""
     grid = Table.grid(padding=(0, 2), expand=True)
     grid.add_column(ratio=1, no_wrap=True, overflow="ellipsis")
-    for _ in range(4):
+    for _ in range(1 + words):
         grid.add_column(no_wrap=True, justify="right")
     for run, progress in running:
-        words = (f"{run.experiment} / {run.variant}", f"seed {run.seed}", *progress.words())
-        grid.add_row(*map(Text, words))
+        cells = (f"{run.experiment} / {run.variant}", f"seed {run.seed}", *progress.words()[:words])
+        grid.add_row(*map(Text, cells))
     return grid
 
 

@@ -17,8 +17,12 @@ def write_plan(study: Study, runs: Sequence[Run], root: Path) -> None:
     """Write plan.json (which runs belong to the study as it stands now) and study.yaml (which repeats it)."""
     root.mkdir(parents=True, exist_ok=True)
     write_json(root / "plan.json", as_dict(study, runs))
-    text = yaml.safe_dump(study.source, sort_keys=False, allow_unicode=True, width=120)
-    write_text(root / "study.yaml", text)
+    write_text(root / "study.yaml", source_text(study))
+
+
+def source_text(study: Study) -> str:
+    """The study as a YAML file that repeats it."""
+    return yaml.safe_dump(study.source, sort_keys=False, allow_unicode=True, width=120)
 
 
 def as_dict(study: Study, runs: Sequence[Run]) -> dict[str, Any]:

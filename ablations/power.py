@@ -1,25 +1,22 @@
 """`ablations plan --power`: how noisy the study is, by the runs that are there, and how many seeds an effect takes."""
 
-import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from rich.console import Console
-from rich.markup import escape
-from rich.table import Table
-
+from ablations import screen
 from ablations.listing import Entries
 from ablations.plan import as_dict
+from ablations.screen import Column
 from ablations.study import Run, Study
 from models.config import ConfigError, checked_number
 from reports.noise import PAIRED, UNPAIRED, noise
 from reports.rows import ResultFile, RunRow, StudyRows, final_results
 
-WIDE = 140
-"""Columns where no screen is written to."""
 MOST_SEEDS = 20
 """Seeds from 0 below which a pilot is looked for, beside those of the study."""
+TOO_MANY = 1000
+"""Seeds from which on their exact number is of no use."""
 
 
 def power(study: Study, root: Path, effect: float | None = None, given: str | None = None) -> Entries:
@@ -70,25 +67,30 @@ def _row(run: Run, root: Path, result: ResultFile) -> RunRow:
 
 def show_power(entries: Entries) -> None:
     """Print a line for each experiment and metric, what the columns mean, and the command where a pilot is missing."""
-    console = Console(width=None if sys.stdout.isatty() else WIDE)
     known = [entry for entry in entries if entry["metric"] is not None]
     if known:
-        console.print(_table(known))
+        screen.show(_heads(known), [_cells(entry) for entry in known], grouped=True)
+        screen.say()
     for line in [*(_notes(known) if known else []), *_missing(entries)]:
-        console.print(escape(line), highlight=False)
+        screen.say(line, hang="  ")
 
 
-def _table(entries: Entries) -> Table:
-    table = Table(box=None, pad_edge=False)
+def _heads(entries: Entries) -> list[Column]:
     wanted = [_wanted(of) for of in entries[0]["wanted"]]
+    ranks = {"base": 4, "sd of diff.": 3, "from": 5, **{name: 1 + (name in wanted[:1]) for name in wanted[:-1]}}
+    names = ("experiment", "metric", "base", "noise floor", "sd of diff.", "from", "seen with", *wanted)
     left = ("experiment", "metric", "from")
-    middle = ("base", "noise\nfloor", "sd of\ndiff.", "from", "seen\nwith")
-    for column in ("experiment", "metric", *middle, *wanted):
-        table.add_column(column, overflow="fold", justify="left" if column in left else "right")
-    for entry in entries:
-        seeds = ("-" if of["seeds"] is None else f"{of['seeds']:,}" for of in entry["wanted"])
-        table.add_row(escape(entry["experiment"]), entry["metric"], *_noise(entry), *seeds)
-    return table
+    return [Column(name=name, right=name not in left, rank=ranks.get(name, 0)) for name in names]
+
+
+def _cells(entry: dict[str, Any]) -> tuple[str, ...]:
+    return entry["experiment"], entry["metric"], *_noise(entry), *(_seeds(of["seeds"]) for of in entry["wanted"])
+
+
+def _seeds(n: int | None) -> str:
+    if n is None:
+        return "-"
+    return f"{n}" if n < TOO_MANY else f"over {TOO_MANY - 1}"
 
 
 def _noise(entry: dict[str, Any]) -> tuple[str, ...]:
@@ -97,14 +99,14 @@ def _noise(entry: dict[str, Any]) -> tuple[str, ...]:
         _number(entry["base_mean"]),
         f"{_number(entry['noise_floor'])} ({entry['base_seeds']})",
         _number(entry["deviation"]),
-        escape(entry["deviation_variant"] or "base alone"),
+        entry["deviation_variant"] or "base alone",
         f"{_number(entry['smallest_effect'])} ({entry['planned_seeds']})",
     )
 
 
 def _wanted(of: dict[str, Any]) -> str:
     """Name of the column of one effect."""
-    return f"seeds\nfor {of['effect']:g}" if of["change"] is None else f"seeds\nfor {100 * of['change']:g} %"
+    return f"seeds for {of['effect']:g}" if of["change"] is None else f"seeds for {100 * of['change']:g} %"
 
 
 def _notes(entries: Entries) -> list[str]:

@@ -7,19 +7,18 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any, Literal
 
-from rich.console import Console
-from rich.markup import escape
-from rich.table import Table
-
+from ablations import screen
 from ablations.calibrate import Calibration, predicted_flops, shape_key
 from ablations.checks import with_data
 from ablations.listing import Entries
 from ablations.pace import duration
+from ablations.screen import Column
 from ablations.study import Run, Settings, Study
 from ablations.train import task_shape
 from datamodules.base import TaskData
 from models.size import parameter_count
 from reports.rows import final_results
+from reports.wording import quantity
 
 Variant = tuple[str, str]
 """Experiment and variant."""
@@ -93,27 +92,39 @@ def _size(settings: Settings, data: TaskData[Any]) -> dict[str, Any]:
     }
 
 
+HEADS = (
+    Column(name="experiment"),
+    Column(name="variant"),
+    Column(name="parameters", right=True, rank=2),
+    Column(name="FLOPs a run", right=True, rank=3),
+    Column(name="s a run", right=True, rank=1),
+    Column(name="done", right=True),
+)
+"""Of the table that `show` prints."""
+
+
 def show(study: Study, entries: Entries, places: int) -> None:
     """Print a line for each variant, and what is left to do with `places` runs at a time."""
-    table = Table(title=study.name, title_justify="left")
-    for column in ("experiment", "variant", "parameters", "FLOPs a run", "s a run", "done"):
-        table.add_column(column, overflow="fold", justify="left" if column in ("experiment", "variant") else "right")
     variants: dict[Variant, Entries] = {}
     for entry in entries:
         variants.setdefault((entry["experiment"], entry["variant"]), []).append(entry)
-    for (experiment, variant), runs in variants.items():
-        size = (f"{runs[0]['parameters']:,}", f"{runs[0]['predicted_flops']:.2e}", _takes(runs[0]))
-        table.add_row(escape(experiment), escape(variant), *size, f"{sum(run['done'] for run in runs)}/{len(runs)}")
-    console = Console()
-    console.print(table)
+    screen.say(study.name)
+    screen.show(HEADS, [_cells(variant, runs) for variant, runs in variants.items()], grouped=True)
     unique = {entry["id"]: entry for entry in entries}.values()  # what two variants share is trained once
     left = [entry for entry in unique if not entry["done"]]
-    console.print(f"{len(left)} of {len(unique)} runs to train{_time(left, places)}", highlight=False, soft_wrap=True)
+    screen.say(f"{len(left)} of {len(unique)} runs to train{_time(left, places)}")
+
+
+def _cells(variant: Variant, runs: Entries) -> tuple[str, ...]:
+    size = (f"{runs[0]['parameters']:,}", quantity(runs[0]["predicted_flops"]), _takes(runs[0]))
+    return *variant, *size, f"{sum(run['done'] for run in runs)}/{len(runs)}"
 
 
 def _takes(entry: Mapping[str, Any]) -> str:
     seconds = entry["predicted_seconds"]
-    return "" if seconds is None else f"{seconds:.1f}"
+    if seconds is None:
+        return ""
+    return f"{seconds:,.0f}" if seconds >= 10 else f"{seconds:.2g}"
 
 
 def _time(left: Entries, places: int) -> str:

@@ -3,7 +3,7 @@
 import argparse
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -11,8 +11,9 @@ from jsonargparse import ArgumentError, ArgumentParser, Namespace
 from jsonargparse.typing import PositiveFloat
 
 from ablations.components import OPEN_SETS
-from ablations.find import SINGLE
+from ablations.find import SINGLE, has_weights
 from ablations.load import make_study
+from ablations.screen import say
 from ablations.sections import load_yaml
 from ablations.study import SECTIONS, TrainConfig
 from ablations.sweep import Options, train_missing
@@ -21,11 +22,11 @@ from datamodules import TASKS
 from models.config import ConfigError, ModelConfig
 from models.decoding import DecodeConfig
 from models.probes import PROBES
-from reports.rows import read_study
+from reports.rows import ResultFile, read_study
 
 
 def train_one(arguments: Sequence[str]) -> int:
-    """Train one run and print its folder and main numbers as JSON. Raises ConfigError or DataError.
+    """Train one run and print its main numbers, where it lies and how to look further. Raises ConfigError or DataError.
 
     Returns the exit status: 0, or 1 where the run failed.
     """
@@ -42,15 +43,38 @@ def train_one(arguments: Sequence[str]) -> int:
     (row,) = read_study(root).runs
     result = row.result
     assert result is not None
-    numbers = {f"{row['split']}/{row['metric']}": row["value"] for row in result["metrics"] if not row["coordinate"]}
-    shown = {
-        "folder": str(row.folder),
-        "status": result["status"],
-        "reason": result["reason"],
-        "metrics": numbers,
-    }
-    print(json.dumps(shown, indent=2))
+    _show(row.folder, result, as_json=options.json)
     return 1 if result["status"] == "failed" else 0
+
+
+def _show(folder: Path, result: ResultFile, *, as_json: bool) -> None:
+    """Print how a run ended: for people, or as JSON."""
+    numbers = {f"{row['split']}/{row['metric']}": row["value"] for row in result["metrics"] if not row["coordinate"]}
+    if as_json:
+        plain = {"folder": str(folder), "status": result["status"], "reason": result["reason"], "metrics": numbers}
+        print(json.dumps(plain, indent=2))
+        return
+    why = f": {result['reason']}" if result["reason"] else ""
+    say(f"{result['status']}{why}", hang="  ")
+    for split in dict.fromkeys(name.partition("/")[0] for name in numbers):
+        of_split = {name.partition("/")[2]: value for name, value in numbers.items() if name.startswith(f"{split}/")}
+        found = ", ".join(f"{metric} {value:.4g}" for metric, value in of_split.items())
+        say(f"{split + ':':<12}{found}", hang=" " * 12)
+    for line in _further(folder, translates="test/bleu" in numbers):
+        print(line)  # not folded: paths and commands are copied
+
+
+def _further(folder: Path, *, translates: bool) -> Iterator[str]:
+    """Where a run lies, and what can be looked at there."""
+    yield f"the run:    {folder}"
+    yield f"its log:    {folder / 'log.txt'}"
+    yield f"its curve:  {folder / 'metrics.csv'}"
+    if not has_weights(folder):
+        yield "next:       --train.keep_checkpoints true keeps the weights, to look into"
+        return
+    yield f"next:       ablations attention {folder} SENTENCE"
+    if translates:
+        yield f"            ablations translate {folder} < FILE"
 
 
 def _task_name(arguments: Sequence[str]) -> str | None:
@@ -102,6 +126,7 @@ def _parser(task: str | None) -> ArgumentParser:
     parser.add_argument("--devices", default="auto", help="auto, cpu, cpu:2, cuda or cuda:0,2")
     parser.add_argument("--timeout", type=PositiveFloat | None, default=None, help="seconds that the run may take")
     parser.add_argument("--redo", action="store_true", help="train again what is done already")
+    parser.add_argument("--json", action="store_true", help="machine-readable, on standard output")
     parser.add_argument("--seed", type=int, default=0, help="decides weights, order, dropout and training data")
     parser.add_argument(
         "--measure", type=list[str], default=[], help=f"probes to take: {', '.join((*PROBES, UPDATE_RATIO))}"

@@ -2,20 +2,17 @@
 
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from datetime import datetime
 from pathlib import Path
 from statistics import median
 from typing import Any
 
-from rich.console import Console
-from rich.markup import escape
-from rich.table import Table
-from rich.text import Text
-
+from ablations import screen
 from ablations.pace import Sweep, duration, read_sweeps, seconds_left
 from ablations.progress import Progress, is_running, read_progress
+from ablations.screen import Column
 from reports.rows import COUNTED, RunRow, StudyRows, read_study
 
 STATES = ("completed", "diverged", "failed", "conflict", "running", "interrupted", "waiting")
@@ -116,42 +113,39 @@ def _longest(seconds: Sequence[float | None]) -> float | None:
 
 def show(found: Found) -> None:
     """Print counts by experiment and variant, what is at work, what failed and why, and how much is done."""
-    console = Console()
-    console.print(_counts(found))
+    screen.say(found["study"])
+    _counts(found)
     running = [run for run in found["runs"] if run["state"] == "running"]
     if running:
-        console.print(_running(running))
+        _running(running)
     for run in found["runs"]:
         if run["reason"]:
-            _say(console, _failure(run))
+            screen.say(_failure(run), hang="  ")
     for sweep in found["sweeps"]:
-        _say(console, _at_work(sweep))
-    _say(console, _summary(found))
+        screen.say(_at_work(sweep), hang="  ")
+    screen.say(_summary(found), hang="  ")
 
 
-def _counts(found: Found) -> Table:
+def _counts(found: Found) -> None:
     there = [state for state in STATES if found["counts"][state]]
-    table = Table(title=found["study"], title_justify="left")
-    for column in ("experiment", "variant", *there):
-        table.add_column(column, overflow="fold")
+    heads = [Column(name="experiment"), Column(name="variant"), *(Column(name=state, right=True) for state in there)]
     cells: dict[tuple[str, str], Counter[str]] = {}
     for run in found["runs"]:
         cells.setdefault((run["experiment"], run["variant"]), Counter())[run["state"]] += 1
-    for (experiment, variant), counts in cells.items():
-        table.add_row(escape(experiment), escape(variant), *(str(counts[state] or "") for state in there))
-    return table
+    rows = [[*names, *(str(counts[state] or "") for state in there)] for names, counts in cells.items()]
+    screen.show(heads, rows, grouped=True)
 
 
-def _running(runs: Sequence[Found]) -> Table:
-    table = Table(title="running", title_justify="left", show_header=False)
-    table.add_column(overflow="fold")
-    for _ in range(4):
-        table.add_column(justify="right", no_wrap=True)
-    for run in runs:
-        progress = run["progress"]
-        words = (*Progress(**progress).words(), progress["device"]) if progress else ("begins or ends", "", "", "")
-        table.add_row(Text(_name(run)), *map(Text, words))
-    return table
+def _running(runs: Sequence[Found]) -> None:
+    names = ("running", "step", "loss", "speed", "device")
+    heads = [Column(name=name, right=rank > 0, rank=rank) for name, rank in zip(names, (0, 1, 2, 4, 3), strict=True)]
+    screen.show(heads, [(_name(run), *_words(run["progress"])) for run in runs])
+
+
+def _words(progress: Mapping[str, Any] | None) -> Sequence[str]:
+    if progress is None:
+        return "begins or ends", "", "", ""
+    return *Progress(**progress).words(), progress["device"]
 
 
 def _name(run: Found) -> str:
@@ -180,7 +174,3 @@ def _summary(found: Found) -> str:
     if found["sweeps"]:
         parts.append("time left not known yet" if left is None else f"about {duration(left)} left")
     return ", ".join(parts)
-
-
-def _say(console: Console, text: str) -> None:
-    console.print(text, markup=False, highlight=False, soft_wrap=True)

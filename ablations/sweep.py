@@ -23,6 +23,7 @@ from ablations.local import Local
 from ablations.pace import Shard, shards_at_work, sweep_file, sweep_lock, write_sweep
 from ablations.plan import write_plan
 from ablations.results import current_commit
+from ablations.reuse import take_shared
 from ablations.runner import Executor, Outcome, run_all
 from ablations.study import Run, Study
 from models.config import ConfigError
@@ -96,6 +97,7 @@ def train_missing(study: Study, root: Path, options: Options, planned: Study | N
         done = {} if options.redo else final_results(root)  # another sweep may have ended meanwhile
         missing = [run for run in mine if run.id not in done]
         _say_other_code([done[run.id] for run in runs if run.id in done], commit)
+        missing = _without_shared(missing, root, options, commit)
         if missing:
             say(f"{len(missing)} of {len(runs)} runs to train in {root}")
         costs = {run.id: costs.get(run.id, 0.0) for run in missing}
@@ -103,6 +105,15 @@ def train_missing(study: Study, root: Path, options: Options, planned: Study | N
             return _trained(mine, missing, costs, root, executor, options) if missing else []
         finally:
             _prune(mine, root)
+
+
+def _without_shared(missing: list[Run], root: Path, options: Options, commit: str | None) -> list[Run]:
+    """What is left to train once the results that other studies have are here."""
+    taken = {} if options.redo else take_shared(missing, root, commit)
+    if taken:
+        studies = sorted({place.parents[2].name for place in taken.values()})
+        say(f"taken from {', '.join(studies)}, with the same settings, seed, data and code: {len(taken)} of the runs")
+    return [run for run in missing if run.id not in taken]
 
 
 def _trained(

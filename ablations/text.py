@@ -34,7 +34,9 @@ def _encode(vocabulary: Vocabulary, text: str) -> Integers:
     try:
         return vocabulary.encode([text])[0]
     except KeyError as error:
-        raise DataError(f"{error.args[0]!r} is not in the vocabulary (between two words stands one blank)") from error
+        raise DataError(
+            f"{error.args[0]!r} is not in the vocabulary: a run knows the words of its training text, one blank between two"
+        ) from error
 
 
 def _checked(run: Trained, ids: Integers) -> Integers:

@@ -17,14 +17,12 @@ from pathlib import Path
 from statistics import fmean
 from typing import TYPE_CHECKING, cast
 
-from rich.console import Console
-from rich.markup import escape
-from rich.table import Table
-
+from ablations import screen
 from ablations.live import shown
 from ablations.plan import write_plan
 from ablations.results import current_commit
 from ablations.runner import Executor, Outcome, run_all
+from ablations.screen import Column
 from ablations.space import Point, Space, at_point, make_space, obstacle, without
 from ablations.study import Experiment, Run, Settings, Study, Trial
 from ablations.sweep import Options, checked, forget, longest_first, make_executor, refuse_other_study, say, sole_sweep
@@ -131,10 +129,11 @@ def tune(study: Study, root: Path, options: Options, storage: str | None = None)
         if not (root / "plan.json").is_file():  # by which other commands know the folder
             write_plan(study, study.runs(), root)
         work = _Work(wanted, root, _opened(wanted, root, options, storage), costs)
-        work.do(executor, options.retries)
+        searched = work.do(executor, options.retries)
         standings = work.standings()
     write_trials(root, _rows(standings))
-    _show(standings)
+    if searched:
+        _show(standings)
     left = sum(one.state in ("waiting", "running", "failed") for _, found in standings for one in found)
     if left:
         say(f"{left} trials have not ended; the same command tries them again")
@@ -296,14 +295,14 @@ class _Work:
         self._waited_for: dict[tuple[str, int], set[str]] = {}
         """Of each trial that is tried here: folders of its runs that have not ended."""
 
-    def do(self, executor: Executor, retries: int) -> None:
-        """Try what is to be tried, until all trials have ended, wherever they are tried."""
+    def do(self, executor: Executor, retries: int) -> bool:
+        """Try what is to be tried, until all trials have ended, wherever they are tried. False: there was nothing."""
         from ablations.trials import beating
 
         missing = self._missing()
         if not missing:
-            say("nothing to tune: all trials have ended")
-            return
+            say(f"nothing to tune: all trials have ended; see the report, or {self.folder / 'trials.csv'}")
+            return False
         say(f"{len(missing)} runs of trials to train in {self.folder}")
         with executor as places, beating(list(self.trials.values())):
             try:
@@ -313,6 +312,7 @@ class _Work:
                 for trials in self.trials.values():
                     for number in list(trials.mine):
                         trials.give_back(number, "interrupted")
+        return True
 
     def standings(self) -> list[tuple[Search, list["Standing"]]]:
         """The trials of each search as they stand."""
@@ -403,21 +403,44 @@ def _rows(standings: Sequence[tuple[Search, list["Standing"]]]) -> list[TrialRow
     ]
 
 
+HEADS = (
+    Column(name="experiment"),
+    Column(name="variant"),
+    Column(name="best"),
+    Column(name="validation loss", right=True),
+    Column(name="trials", rank=1),
+)
+"""Of the table that `_show` prints."""
+SMALLEST, LARGEST = "smallest tried", "largest tried"
+AT_AN_END = "A best value that is the smallest or largest tried may not be the best there is: widen tune.space."
+
+
 def _show(standings: Sequence[tuple[Search, list["Standing"]]]) -> None:
-    """Print the best point of each variant."""
-    table = Table(title="best settings", title_justify="left")
-    for column in ("experiment", "variant", "best", "validation loss", "trials"):
-        table.add_column(column, overflow="fold", justify="right" if column == "validation loss" else "left")
-    for search, found in standings:
-        number = best(found)
-        point, loss = ("", "") if number is None else (_text(search.points[number]), f"{found[number].value:.4f}")
-        table.add_row(escape(search.experiment.name), escape(search.variant), escape(point), loss, _counts(found))
-    Console().print(table)
+    """Print the best point of each variant, and what it means where that lies at an end of the values tried."""
+    rows = [
+        (search.experiment.name, search.variant, *_found(search, found), _counts(found)) for search, found in standings
+    ]
+    screen.say("best settings")
+    screen.show(HEADS, rows, grouped=True)
+    if any(mark in row[2] for row in rows for mark in (SMALLEST, LARGEST)):
+        screen.say(AT_AN_END)
 
 
-def _text(point: Point) -> str:
-    values = {
-        path.rpartition(".")[2]: f"{value:.4g}" if isinstance(value, float) else str(value)
-        for path, value in point.items()
-    }
-    return ", ".join(f"{path}={value}" for path, value in values.items())
+def _found(search: Search, found: Sequence["Standing"]) -> tuple[str, str]:
+    """Best point and its loss."""
+    number = best(found)
+    return ("", "") if number is None else (_text(search.points[number], search.points), f"{found[number].value:.4g}")
+
+
+def _text(point: Point, points: Sequence[Point]) -> str:
+    """The values of a point, marked where they are the smallest or largest of all points."""
+    return ", ".join(f"{path.rpartition('.')[2]}={_value(path, point, points)}" for path in point)
+
+
+def _value(path: str, point: Point, points: Sequence[Point]) -> str:
+    value, tried = point[path], {other[path] for other in points}
+    text = f"{value:.4g}" if isinstance(value, float) else str(value)
+    if len(tried) < 3 or any(type(other) not in (int, float) for other in tried):
+        return text
+    marks = {min(tried): f" ({SMALLEST})", max(tried): f" ({LARGEST})"}
+    return text + marks.get(value, "")

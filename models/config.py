@@ -240,7 +240,7 @@ class ModelConfig:
                 )
         if (position.rotates and not attention.takes_rotation) or (position.biases and not attention.takes_bias):
             raise ConfigError(
-                f"position={self.position!r}: acts on attention scores, and attention={self.attention} has none for it"
+                f"position={self.position!r}: needs scores of queries and keys, which attention={self.attention} does not have"
             )
         width = self.n_heads * self.head_width
         for name in ("query_key", "value_projection", "output_projection"):

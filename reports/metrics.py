@@ -1,6 +1,7 @@
 """What is known of each metric: its name on a page, its unit, which way is better, how many decimals it is worth."""
 
 from dataclasses import dataclass
+from math import floor, log10
 
 LONG_RANGE = "long_range_accuracy"
 """Accuracy at the longest distances, computed in reports.table."""
@@ -56,6 +57,8 @@ METRICS = {
     "operations_per_token": MetricFacts(
         name="Operations for each further token", unit="operations", better=-1, decimals=1, share=False
     ),
+    "parameters": MetricFacts(name="Parameters", unit="", better=0, decimals=None, share=False),
+    "multiply_adds": MetricFacts(name="Multiply-adds", unit="", better=0, decimals=None, share=False),
     LONG_RANGE: MetricFacts(name="Long-range accuracy", unit="share right", better=1, decimals=3, share=True),
 }
 
@@ -71,16 +74,36 @@ def place(metric: str) -> int:
     return list(METRICS).index(metric) if metric in METRICS else len(METRICS)
 
 
-def number(value: float, metric: str) -> str:
-    """A value to print: `0.083`, `97.1`, `1.2e-05`; a proper minus sign."""
-    decimals = facts(metric).decimals
-    text = f"{value:.3g}" if decimals is None else f"{value:.{decimals}f}"
+FINEST = 1e-7
+"""What is smaller is rounding, and prints as zero."""
+
+
+def decimals_for(usual: int, size: float) -> int:
+    """Decimals at which something of this size is to be seen: the usual ones, or those of its second digit."""
+    return usual if not FINEST <= abs(size) < 10.0**-usual else 1 - floor(log10(abs(size)))
+
+
+def number(value: float, metric: str, size: float = 0.0) -> str:
+    """A value to print: `0.083`, `97.1`, `1.2e-05`; a proper minus sign.
+
+    It has the metric's decimals, and more where something of the given `size`, such as half the width of an interval,
+    would not be seen among them.
+    """
+    usual = facts(metric).decimals
+    decimals = None if usual is None else decimals_for(usual, size)
+    text = _significant(value) if decimals is None else f"{value:.{decimals}f}"
     if decimals is not None and float(text) == 0:
         text = text.lstrip("-")  # no "-0.000"
     return text.replace("-", "−")
 
 
-def signed(value: float, metric: str) -> str:
-    """A difference to print: `+2.870`, `−96.1`, `0.000`."""
-    text = number(value, metric)
+def _significant(value: float) -> str:
+    """Three digits; without an exponent as long as there is no need of one."""
+    rounded = float(f"{value:.3g}")
+    return f"{rounded:,.0f}" if 1e3 <= abs(rounded) < 1e7 else f"{value:.3g}"
+
+
+def signed(value: float, metric: str, size: float = 0.0) -> str:
+    """A difference to print, with the decimals of `number`: `+2.870`, `−96.1`, `0.000`."""
+    text = number(value, metric, size)
     return text if text.startswith("−") or not any(digit in text for digit in "123456789") else f"+{text}"

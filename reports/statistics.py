@@ -3,7 +3,7 @@
 The unit is one seed of one variant; a variant and its base are paired by seed, since both start from the same weights
 where they share them and see the same data in the same order. Intervals are t intervals over seeds: they speak of new
 seeds on the same test items, and of new test items too where the variance under resampling of the items is given
-(`reports/resampling.py`). A percentile bootstrap over a handful of seeds covers far too little (76 % instead of 95 %
+(`reports/resampling.py`). A percentile bootstrap over a handful of seeds covers far too little (75 % instead of 95 %
 with three) and is not used.
 
 What the intervals cover is simulated in tests/reports/test_coverage.py. Where a seed fails now and then (one in ten,

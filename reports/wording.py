@@ -41,7 +41,7 @@ NO_DOUBTS = Doubts()
 
 def headline(effects: pd.DataFrame, metric: str, doubts: Doubts = NO_DOUBTS, *, looks: Sequence[int] = ()) -> str:
     """What one experiment says of its first metric; `effects` has at least one row of it, `looks` are its plan's."""
-    rows, name = _comparable(effects, metric, doubts), _inside(facts(metric).name)
+    rows, name = _comparable(effects, metric, doubts), inside(facts(metric).name)
     if not rows:
         return f"No variant's {name} can be compared with the base's."
     worst = _worst(rows, metric)
@@ -62,7 +62,7 @@ def other_headlines(
 ) -> str:
     """One clause for each further metric: which variant hurts it most, by how much, how surely."""
     clauses = [_clause(effects, metric, doubts, looks) for metric in metrics if facts(metric).better]
-    return "; ".join(clauses[:1] + [_inside(clause) for clause in clauses[1:]]) + "." if clauses else ""
+    return "; ".join(clauses[:1] + [inside(clause) for clause in clauses[1:]]) + "." if clauses else ""
 
 
 def _clause(effects: pd.DataFrame, metric: str, doubts: Doubts, looks: Sequence[int]) -> str:
@@ -71,21 +71,24 @@ def _clause(effects: pd.DataFrame, metric: str, doubts: Doubts, looks: Sequence[
         return f"{name} can be compared with the base's for no variant"
     worst = _worst(rows, metric)
     if not _is_worse(worst, metric):
-        return f"No variant is worse in {_inside(name)}"
+        return f"No variant is worse in {inside(name)}"
     if has_interval(worst) and not is_clear(worst):
-        return f"No variant is worse in {_inside(name)} by more than {_noise(worst)}"
+        return f"No variant is worse in {inside(name)} by more than {_noise(worst)}"
     verb = "rises" if worst["difference"] > 0 else "falls"
     return f"{name} {verb} most with {worst['variant']}: {_size(worst, metric, looks)}"
 
 
 def caveats(effects: pd.DataFrame, metrics: Sequence[str], doubts: Doubts) -> list[str]:
-    """A sentence for each variant whose better numbers are no gain, and for a base that diverged."""
+    """A sentence for each variant whose better numbers are no gain, and for a base that diverged.
+
+    Numbers that may be better by chance, with an interval that holds zero, are called no better in the first place.
+    """
     found: dict[tuple[str, str], list[str]] = {}
     for metric in metrics:
         for row in records(effects[effects["metric"] == metric]):
             reason = doubts.of(row["variant"], metric)
-            if reason and _is_better(row, metric):
-                found.setdefault((row["variant"], reason), []).append(_inside(facts(metric).name))
+            if reason and _is_better(row, metric) and (is_clear(row) or not has_interval(row)):
+                found.setdefault((row["variant"], reason), []).append(inside(facts(metric).name))
     texts = [
         f"{variant} {reason}: its better {' and '.join(names)} {'is' if len(names) == 1 else 'are'} no gain."
         for (variant, reason), names in found.items()
@@ -117,8 +120,14 @@ def has_interval(effect: Row) -> bool:
 
 
 def interval(low: float, high: float, metric: str) -> str:
-    """An interval to print; a dash where there is none."""
-    return "–" if isnan(low) else f"{signed(low, metric)} to {signed(high, metric)}"
+    """An interval to print, with as many digits as its width asks for; a dash where there is none."""
+    half = (high - low) / 2
+    return "–" if isnan(low) else f"{signed(low, metric, half)} to {signed(high, metric, half)}"
+
+
+def change(difference: float, low: float, high: float, metric: str) -> str:
+    """A difference to print, with the digits of its interval; with its own where there is none."""
+    return signed(difference, metric, difference if isnan(low) else (high - low) / 2)
 
 
 def effect_note(effect: Row) -> str:
@@ -165,7 +174,7 @@ def scope_of(effects: pd.DataFrame) -> str:
     """What intervals speak of, where there are any: new seeds on these test items, or new test items too."""
     shown = effects[effects["low"].notna()]
     narrow = set(shown.loc[shown["scope"] == "seeds", "metric"])
-    wide = [_inside(facts(metric).name) for metric in shown["metric"].unique() if metric not in narrow]
+    wide = [inside(facts(metric).name) for metric in shown["metric"].unique() if metric not in narrow]
     if not narrow and wide:
         return "new seeds and new test items"
     return "new seeds on the same test items" + (f", for {' and '.join(wide)} of new test items too" if wide else "")
@@ -263,7 +272,7 @@ def _size(effect: Row, metric: str, looks: Sequence[int]) -> str:
     unit = "" if facts(metric).share else facts(metric).unit
     size = f"{_brief(effect['difference'])} {unit}".strip()
     if not has_interval(effect):
-        notes = [effect_note(effect), "" if is_whole(effect) else seeds_of(effect)]
+        notes = [effect_note(effect).partition(";")[0], "" if is_whole(effect) else seeds_of(effect)]
         return f"{size} ({'; '.join(note for note in notes if note)})"
     low, high = _brief(effect["low"]), _brief(effect["high"])
     return f"{size} ({level_text(looks)} interval {low} to {high}, {seeds_of(effect)})"
@@ -291,7 +300,7 @@ def _brief(difference: float) -> str:
     return f"{difference:+.3g}".replace("-", "−")
 
 
-def _inside(text: str) -> str:
+def inside(text: str) -> str:
     """A text that begins with the name of a metric, as it stands inside a sentence."""
     return text if text[:2].isupper() else text[0].lower() + text[1:]
 

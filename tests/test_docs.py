@@ -9,7 +9,6 @@ import pytest
 
 from ablations.cli import USER_ERRORS, main
 from ablations.components import choices
-from ablations.describe import markdown
 from ablations.explain import find
 from ablations.listing import studies
 from ablations.load import make_study
@@ -34,11 +33,6 @@ def test_the_tree_names_no_file_that_is_not_there() -> None:
     tree = README[README.index("pyproject.toml   ") :]
     there = {path.name for package in PACKAGES for path in (ROOT / package).rglob("*.py")}
     assert set(re.findall(r"\b\w+\.py\b", tree)) <= there
-
-
-def test_the_page_of_components_is_the_catalogue() -> None:
-    """Renew it with: ablations list components --markdown > docs/components.md"""
-    assert (ROOT / "docs/components.md").read_text(encoding="utf-8") == markdown()
 
 
 def test_the_readme_lists_the_shipped_studies() -> None:
@@ -177,7 +171,7 @@ def written(path: Path) -> list[str]:
     return [command.partition(" <")[0] for command in [*lines, *re.findall(r"`(ablations [^`]+)`", text)]]
 
 
-@pytest.mark.parametrize("path", [ROOT / "docs/lecture.md", ROOT / "docs/components.md"], ids=lambda path: path.name)
+@pytest.mark.parametrize("path", [ROOT / "docs/lecture.md"], ids=lambda path: path.name)
 def test_commands_of_the_pages_on_the_lecture_can_be_typed(path: Path) -> None:
     from ablations.cli import _parser
 

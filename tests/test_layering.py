@@ -10,12 +10,19 @@ import pytest
 ROOT = Path(__file__).parents[1]
 OURS = {"ablations", "models", "datamodules", "reports"}
 ALLOWED = {"models": set(), "datamodules": set(), "reports": set(), "ablations": {"models", "datamodules"}}
-PAGES = ("reports.pages.page", "reports.pages.comparison", "reports.pages.watch")
+PAGES = ("reports.pages.page", "reports.pages.comparison", "reports.pages.watch", "reports.pages.record")
 OF_REPORTS = {
     "cli.py": (*PAGES, "reports.figures.attention_maps", "reports.entries"),
+    "blocks.py": ("reports.pages.cited", "reports.pages.published", "reports.pages.recorded"),
+    "catalogue_pages.py": ("reports.pages.markdown", "reports.pages.published"),
+    "handbook.py": (
+        *("reports.entries", "reports.wording"),
+        *("reports.pages.markdown", "reports.pages.published", "reports.pages.recorded"),
+    ),
     "sweep.py": PAGES,
     "looks.py": ("reports.pages.page", "reports.looks", "reports.sequential"),
     "power.py": ("reports.noise",),
+    "preview.py": ("reports.wording",),
     "tune.py": ("reports.trials",),
 }
 """What files of `ablations` take of `reports` beside the rows, which all may read."""

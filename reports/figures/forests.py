@@ -26,8 +26,9 @@ from reports.figures.theme import (
     size_of,
     text_width,
 )
-from reports.metrics import facts, number, signed
+from reports.metrics import facts, number
 from reports.table import records
+from reports.wording import change
 
 Row = tuple[int, Mapping[str, Any], str]
 """Place of a row, effect, colour."""
@@ -70,8 +71,9 @@ def plot_effects(
 
 def effect_text(effect: Mapping[str, Any], metric: str) -> str:
     """An effect in figures: `+2.977 ±0.643`."""
-    text = signed(effect["difference"], metric)
-    return text if np.isnan(effect["low"]) else f"{text} ±{number(effect['high'] - effect['difference'], metric)}"
+    half = (effect["high"] - effect["low"]) / 2
+    text = change(effect["difference"], effect["low"], effect["high"], metric)
+    return text if np.isnan(half) else f"{text} ±{number(half, metric, half)}"
 
 
 def seeds_part(effect: Mapping[str, Any]) -> tuple[float, float] | None:

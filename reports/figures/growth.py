@@ -20,6 +20,7 @@ from reports.figures.theme import (
     size_of,
     text_width,
 )
+from reports.metrics import decimals_for
 from reports.statistics import LEVEL
 from reports.trends import Slope, exponent_over_seeds
 
@@ -74,8 +75,10 @@ def fit_label(variant: str, fit: Fit | None) -> str:
     if fit is None:
         return plain(variant)
     e = fit.exponent
-    interval = "" if e.low is None or e.high is None else f" ({e.low:.2f} to {e.high:.2f})"
-    return f"{plain(variant)}: " + f"length^{round(e.slope, 2) + 0.0:.2f}{interval}".replace("-", "−")
+    ends = [] if e.low is None or e.high is None else [e.low, e.high]
+    decimals = decimals_for(2, (ends[1] - ends[0]) / 2 if ends else 0.0)
+    slope, *shown = (f"{round(value, decimals) + 0.0:.{decimals}f}".replace("-", "−") for value in (e.slope, *ends))
+    return f"{plain(variant)}: length^{slope}" + (f" ({' to '.join(shown)})" if shown else "")
 
 
 def plot_growth(

@@ -9,8 +9,12 @@ def references(plan: ExperimentPlan, metric: str) -> dict[str, float]:
     return {**chance, **plan.get("references", {}).get(metric, {})}
 
 
+UNITS = {"distance": "tokens to the answer, 1: next to it", "length": "tokens"}
+"""What coordinates count in, where the plan does not say: so it is in all tasks on generated tokens."""
+
+
 def axis_label(plan: ExperimentPlan, axis: str) -> str:
     """Name of an axis of coordinates with what they count in."""
-    unit = plan.get("units", {}).get(axis, "tokens")
-    labels = {"distance": f"Distance ({unit} between the two ends)", "length": f"Length ({unit})", "layer": "Layer"}
-    return labels.get(axis, f"{axis} ({unit})" if axis in plan.get("units", {}) else axis)
+    unit = {**UNITS, **plan.get("units", {})}.get(axis)
+    name = axis.capitalize() if axis in (*UNITS, "layer") else axis
+    return f"{name} ({unit})" if unit else name

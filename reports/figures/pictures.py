@@ -31,9 +31,9 @@ MOST_STEPS = 100
 """Steps of a learning curve that are drawn."""
 
 
-def pictures(experiment: Experiment, stem: str, gallery: Gallery) -> Iterator[Picture]:
+def pictures(experiment: Experiment, stem: str, gallery: Gallery, *, effects: bool = True) -> Iterator[Picture]:
     """Figures of results: effects, then what the design asks for, values by distance. File names begin with `stem`."""
-    if experiment.compared:
+    if experiment.compared and effects:
         yield _effects_picture(experiment, stem, gallery)
     yield from design_pictures(experiment, stem, gallery)
     on_sets = experiment.values[experiment.values["split"].isin(SPLITS)]

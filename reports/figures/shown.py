@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import isfinite
 
+from reports.figures.labels import UNITS
 from reports.figures.layouts import value_label
 from reports.figures.scales import Scale, place_scale, value_ticks
 from reports.figures.theme import COLOURS, INK, Style
@@ -196,10 +197,10 @@ def as_shown(judged: Judged, looks: Mapping[str, Style]) -> Shown:
 
 
 AXES = {
-    "distance": "Distance (tokens between the two ends)",
+    "distance": "Distance",
     "length": "Length (tokens)",
     "layer": "Layer",
-    "task.distance": "Distance (tokens between the two ends)",
+    "task.distance": f"Distance ({UNITS['distance']})",
     "task.limit": "Training pairs",
     "train.lr": "Learning rate",
     "model.n_layers": "Layers",

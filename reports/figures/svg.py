@@ -25,9 +25,10 @@ ROOT = "font-family: 'DejaVu Sans', Verdana, sans-serif; stroke-linejoin: round;
 """Style of a whole figure. Verdana is as wide as DejaVu Sans: labels do not meet where that one is missing."""
 
 
-def save(figure: Figure, folder: Path, name: str) -> str:
-    """Write a figure as PNG and SVG, and give the SVG, whose bytes depend on the figure alone."""
-    figure.savefig(folder / f"{name}.png", pil_kwargs={"compress_level": 1})  # the usual takes three times as long
+def save(figure: Figure, folder: Path, name: str, *, pixels: bool = True) -> str:
+    """Write a figure as SVG and, with `pixels`, as PNG; gives the SVG, whose bytes depend on the figure alone."""
+    if pixels:
+        figure.savefig(folder / f"{name}.png", pil_kwargs={"compress_level": 1})  # the usual takes three times as long
     buffer = io.StringIO()
     figure.savefig(buffer, format="svg", metadata={"Date": None}, facecolor="none")
     svg = compact(buffer.getvalue())
@@ -78,7 +79,10 @@ def _compact_tag(tag: str, short: Mapping[str, str]) -> str:
     tag = re.sub(r' transform="rotate\(-0 [^)]*\)"', "", tag)
     tag = re.sub(r"; font-family: [^;\"]*|font-family: [^;\"]*; ", "", tag)
     tag = re.sub(r' d="([^"]*)"', _compact_path, tag)
-    return tag if tag.startswith("<svg") else re.sub(r"(?<![\w#.])-?[0-9]+\.[0-9]{2,}", _rounded, tag)
+    if tag.startswith("<svg"):
+        return tag
+    tag = re.sub(r"(?<![\w#.])-?[0-9]+\.[0-9]{2,}", _rounded, tag)
+    return re.sub(r' d="([^"]*)"', _tight, tag)
 
 
 def _compact_path(found: re.Match[str]) -> str:
@@ -86,6 +90,12 @@ def _compact_path(found: re.Match[str]) -> str:
     if not re.search("[A-KN-Y]", path):  # straight lines alone: what follows a place is a line to the next
         path = path.replace(" L ", " ")
     return f' d="{path}"'
+
+
+def _tight(found: re.Match[str]) -> str:
+    """A path without the spaces and zeros that nobody needs: `M 0 -0.5 L 2 1` is `M0-.5L2 1`."""
+    path = re.sub(r"(?<![0-9.])(-?)0\.", r"\1.", found[1])
+    return f' d="{re.sub(" ?([A-Za-z]) ?| (?=-)", lambda space: space[1] or "", path)}"'
 
 
 def _rounded(number: re.Match[str]) -> str:
@@ -114,7 +124,7 @@ def _join_paths(found: re.Match[str]) -> str:
     if "opacity" in found[1]:
         return found[0]
     lines = re.findall(r' d="([^"]*)"', found[0])
-    return f'<path d="{" ".join(lines)}"{found[1]}/>'
+    return f'<path d="{"".join(lines)}"{found[1]}/>'
 
 
 def _without_bare_groups(svg: str) -> str:

@@ -15,8 +15,9 @@ import pandas as pd
 from reports.experiment import Experiment
 from reports.figures.gallery import Gallery, Picture, slug
 from reports.figures.layouts import effects_figure
+from reports.figures.sheet import shared
 from reports.figures.theme import theme
-from reports.metrics import facts, number, signed
+from reports.metrics import facts, number
 from reports.pages import markdown, summary
 from reports.pages.agreement import AGREEMENTS, comparison_table
 from reports.pages.environment import environment
@@ -25,7 +26,7 @@ from reports.pages.matches import Match, alone, differences, matches
 from reports.rows import StudyRows, read_study, write_text
 from reports.sequential import levels_text
 from reports.table import make_tables, records
-from reports.wording import interval, times
+from reports.wording import change, interval, times
 
 COLUMNS = ("Metric", "Variant", "A", "B", "B − A", "Effect in A", "Effect in B", "Change of the effect", "The effects")
 EXPLANATION = (
@@ -55,7 +56,7 @@ class Part:
 
 
 def build_comparison(first: Path, second: Path) -> Path:
-    """Compare two studies, matching experiments and variants by name; gives the path of the page.
+    """Compare two studies, matching experiments by name and task, variants by name; gives the path of the page.
 
     Raises RowsError where a plan cannot be used.
     """
@@ -72,7 +73,7 @@ def build_comparison(first: Path, second: Path) -> Path:
     write_text(place.with_name(f"{place.name}.csv"), csv_text(table))
     write_text(place.with_name(f"{place.name}.md"), document(texts, parts))
     page = place.with_name(f"{place.name}.html")
-    write_text(page, _render(texts, parts, place.name))
+    write_text(page, shared(_render(texts, parts, place.name)))
     return page
 
 
@@ -128,7 +129,7 @@ def _gap(difference: float, low: float, high: float, metric: str, method: str = 
     if isnan(difference):
         return "–", ""
     notes = ["" if isnan(low) else interval(low, high, metric), "unpaired" if method == "Welch" else ""]
-    return signed(difference, metric), ", ".join(note for note in notes if note)
+    return change(difference, low, high, metric), ", ".join(note for note in notes if note)
 
 
 def _picture(match: Match, effects: Sequence[Mapping[str, Any]], name: str, gallery: Gallery) -> Picture:
@@ -198,7 +199,7 @@ def _texts(
             (letter, study.plan["study"], str(study.folder), summary.progress(study))
             for letter, study in zip("AB", studies, strict=True)
         ],
-        "headline": tally(effects) if found else "The two studies have no experiment in common.",
+        "headline": tally(effects) if found else "The two studies have no experiment of one name and task in common.",
         "warnings": [*computed, *warnings],
         "unmatched": list(unmatched),
         "differing": differing,

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
-from markupsafe import Markup
+from markupsafe import Markup, escape
 
 from reports.figures import palette
 from reports.wording import SYMBOLS, estimate, sentence
@@ -31,10 +31,16 @@ def environment() -> Environment:
         "estimate": estimate,
         "variable": palette.variable,
         "sentence": sentence,
+        "breakable": breakable,
         "light": palette.properties(palette.LIGHT),
         "dark": palette.properties(palette.DARK),
     }
     return found
+
+
+def breakable(name: str) -> Markup:
+    """A name that may go on on the next line after each comma."""
+    return Markup(str(escape(visible(name))).replace(",", ",<wbr>"))
 
 
 def visible(value: Any) -> Any:

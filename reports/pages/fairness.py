@@ -26,11 +26,11 @@ from reports.fairness import (
 from reports.figures.captions import joined, listed
 from reports.figures.fairness import fair_pictures
 from reports.figures.gallery import Gallery, Picture
-from reports.metrics import facts, number, signed
+from reports.metrics import facts, number
 from reports.pages.grids import Cell, Grid, tags
 from reports.rows import RowsError, StudyRows
 from reports.trials import read_trials
-from reports.wording import effect_note, has_interval, interval, is_whole, quantity, seeds_of, times
+from reports.wording import change, effect_note, has_interval, inside, interval, is_whole, quantity, seeds_of, times
 
 LEFT_OUT = "left out"
 HOW = {MATCHED: "Matching every variant to the base", TUNED: "Tuning every variant and the base alike"}
@@ -87,7 +87,8 @@ def _changes(fair: Fair, comparison: str) -> str:
         others = [f"{v} from {of[SAME]} to {of[comparison]}" for v, of in both.items() if comparison in changed(of)]
         compared += len(both)
         if others:
-            news.append(f"on {facts(metric).name} {len(others)} of {times(len(both), 'verdict')} ({', '.join(others)})")
+            name = inside(facts(metric).name)
+            news.append(f"{len(others)} of {times(len(both), 'verdict')} on {name} ({', '.join(others)})")
     if not compared:
         return "cannot be judged yet: nothing can be compared"
     return f"changes {'; '.join(news)}" if news else f"changes no verdict of {compared}"
@@ -146,7 +147,7 @@ def _cell(fair: Fair, comparison: str, metric: str, variant: str) -> Cell:
     counts = [] if is_whole(effect) else [seeds_of(effect)]
     decided = fair.verdicts(metric, variant)[comparison] != UNDECIDED
     return Cell(
-        text=signed(effect["difference"], metric),
+        text=change(effect["difference"], effect["low"], effect["high"], metric),
         note=", ".join([ends, *counts]),
         kind="number" if decided else "number undecided",
         value=effect["difference"],

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from reports.experiment import Experiment
+from reports.metrics import facts
 from reports.wording import Doubts, caveats, headline, other_headlines
 
 
@@ -12,7 +13,7 @@ class Findings:
     """The sentences of one experiment."""
 
     headline: str
-    """Of its first metric."""
+    """Of its first metric that has a better side, if any has."""
     further: str
     """Of the others, a clause each."""
     caveats: tuple[str, ...]
@@ -24,9 +25,10 @@ def findings(experiment: Experiment) -> Findings | None:
     if not experiment.compared:
         return None
     effects, doubts, looks = experiment.tables.effects, doubts_of(experiment), experiment.looks
+    first, *others = sorted(experiment.compared, key=lambda metric: not facts(metric).better)
     return Findings(
-        headline=headline(effects, experiment.compared[0], doubts, looks=looks),
-        further=other_headlines(effects, experiment.compared[1:], doubts, looks=looks),
+        headline=headline(effects, first, doubts, looks=looks),
+        further=other_headlines(effects, others, doubts, looks=looks),
         caveats=tuple(caveats(effects, experiment.compared, doubts)),
     )
 

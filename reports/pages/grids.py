@@ -12,6 +12,7 @@ from reports.metrics import facts, number, place, signed
 from reports.rows import COUNTED, ITEMS
 from reports.table import (
     Tables,
+    by_seed,
     describe_changes,
     describe_counts,
     describe_value,
@@ -25,7 +26,7 @@ COSTS = {
     "parameters": "Parameters",
     "training_flops": "Training FLOPs",
     "train_seconds": "Training seconds",
-    "tokens_per_second": "Tokens/CPU s",
+    "tokens_per_second": "Tokens per CPU second",
 }
 
 TOTALS = {
@@ -60,6 +61,8 @@ class Cell:
     kind: str = "number"
     style: Style | None = None
     """Of the variant named in the cell."""
+    anchor: str = ""
+    """Where a link to it leads; of a name."""
     tags: tuple[str, ...] = ()
     """What must be known of it, as labels."""
     links: tuple[Link, ...] = ()
@@ -91,9 +94,10 @@ class Grid:
 
 def variants_grid(experiment: Experiment, links: Mapping[str, tuple[Link, ...]]) -> Grid:
     """One row per variant: what it changes, headline metrics, cost, seeds counted and planned; `links` by variant."""
-    rows = {row["variant"]: row for row in records(experiment.tables.variants)}
-    costs = {cost: label for cost, label in COSTS.items() if experiment.tables.variants[cost].notna().any()}
+    rows = {row["variant"]: row | _measured(experiment, row) for row in records(experiment.tables.variants)}
+    costs = {cost: label for cost, label in COSTS.items() if experiment.tables.variants[cost].fillna(0).any()}
     base = rows.get(experiment.base, {})
+    spans = _spans(experiment)
     columns = ["Variant", *(facts(m).name for m in experiment.metrics), *costs.values(), "Seeds"]
     return Grid(
         title=f"Variants of {experiment.name}",
@@ -101,7 +105,7 @@ def variants_grid(experiment: Experiment, links: Mapping[str, tuple[Link, ...]])
         rows=[
             [
                 _variant_cell(experiment, variant, links.get(variant, ())),
-                *(_metric_cell(rows[variant], metric) for metric in experiment.metrics),
+                *(_metric_cell(rows[variant], m, spans.get((variant, m), 0.0)) for m in experiment.metrics),
                 *(_cost_cell(rows[variant][cost], base.get(cost)) for cost in costs),
                 _seeds_cell(rows[variant]),
             ]
@@ -109,6 +113,21 @@ def variants_grid(experiment: Experiment, links: Mapping[str, tuple[Link, ...]])
         ],
         sortable=True,
     )
+
+
+def _measured(experiment: Experiment, row: Mapping[str, Any]) -> dict[str, Any]:
+    """Of metrics that are no headlines of the plan, where it has none, what the table of variants has of headlines."""
+    found: dict[str, Any] = {}
+    for metric in experiment.metrics:
+        if (n := row.get(f"{metric}_n")) is None or n != n:
+            values = by_seed(experiment.values, experiment.name, metric)
+            own = list(values.get(row["variant"], {}).values())
+            effects = experiment.tables.effects
+            its = effects[(effects["variant"] == row["variant"]) & (effects["metric"] == metric)]
+            found[f"{metric}_n"] = len(own)
+            found[f"{metric}_mean"] = sum(own) / len(own) if own else float("nan")
+            found[f"{metric}_change"] = float(its["difference"].sum()) if len(its) else float("nan")
+    return found
 
 
 def _variant_cell(experiment: Experiment, variant: str, links: tuple[Link, ...]) -> Cell:
@@ -128,11 +147,18 @@ def tags(experiment: Experiment, variant: str) -> tuple[str, ...]:
     return (SEES_THE_FUTURE,) if variant in experiment.leaking else ()
 
 
-def _metric_cell(row: Mapping[str, Any], metric: str) -> Cell:
+def _spans(experiment: Experiment) -> dict[tuple[str, str], float]:
+    """Half the width of the interval of each effect, or its size where it has none: what its digits go by."""
+    effects = experiment.tables.effects
+    half = ((effects["high"] - effects["low"]) / 2).fillna(effects["difference"].abs())
+    return dict(zip(zip(effects["variant"], effects["metric"], strict=True), half, strict=True))
+
+
+def _metric_cell(row: Mapping[str, Any], metric: str, size: float) -> Cell:
     if not row.get(f"{metric}_n"):
         return Cell(text="–")
     change, n = row[f"{metric}_change"], row[f"{metric}_n"]
-    notes = ["" if change != change else signed(change, metric), "" if n == row["counted"] else f"n = {n:.0f}"]
+    notes = ["" if change != change else signed(change, metric, size), "" if n == row["counted"] else f"n = {n:.0f}"]
     mean = row[f"{metric}_mean"]
     return Cell(text=number(mean, metric), note=", ".join(note for note in notes if note), value=mean)
 
@@ -175,7 +201,10 @@ def others_grid(experiment: Experiment) -> Grid | None:
 
 
 def categories_grid(experiment: Experiment) -> Grid | None:
-    """Accuracy by category, a column for each variant; under it the one by token where it is another number."""
+    """Accuracy by category; under it the one by token where it is another number.
+
+    A row for each variant, or for each category where these are more: a table grows downwards.
+    """
     values = with_category(experiment.values[experiment.values["value"].notna()])
     accuracy = values[values["metric"] == "accuracy"]
     if accuracy.empty:
@@ -183,18 +212,21 @@ def categories_grid(experiment: Experiment) -> Grid | None:
     means = _means(values, ["category", "variant", "metric"])
     items = values[values["metric"] == ITEMS].groupby("category")["value"].max().to_dict()
     counted = experiment.tables.variants.set_index("variant")["counted"].to_dict()
-    return Grid(
-        title=f"Accuracy by category in {experiment.name}",
-        columns=["Category", "Test items", *experiment.order],
-        rows=[
-            [
-                Cell(text=category, kind="name"),
-                Cell(text=f"{items[category]:.0f}" if category in items else "–"),
-                *(_category_cell(means, category, variant, counted[variant]) for variant in experiment.order),
-            ]
-            for category in accuracy["category"].unique()
-        ],
-    )
+    categories = list(accuracy["category"].unique())
+    cells = [[_category_cell(means, c, v, counted[v]) for v in experiment.order] for c in categories]
+    counts = [f"{items[category]:.0f}" if category in items else "–" for category in categories]
+    title = f"Accuracy by category in {experiment.name}"
+    if len(experiment.order) > len(categories):
+        columns = ["Variant", *categories]
+        variants = [Cell(text=variant, kind="name", style=experiment.styles[variant]) for variant in experiment.order]
+        of_variant = [[name, *own] for name, own in zip(variants, zip(*cells, strict=True), strict=True)]
+        last = [Cell(text="Test items", kind="name"), *(Cell(text=count) for count in counts)]
+        return Grid(title=title, columns=columns, rows=[*of_variant, *([last] if items else [])])
+    rows = [
+        [Cell(text=category, kind="name"), Cell(text=count), *of_category]
+        for category, count, of_category in zip(categories, counts, cells, strict=True)
+    ]
+    return Grid(title=title, columns=["Category", "Test items", *experiment.order], rows=rows)
 
 
 Means = Mapping[tuple[str, ...], tuple[float, int]]
@@ -220,27 +252,44 @@ def _category_cell(means: Means, category: str, variant: str, counted: int) -> C
     return Cell(text=cell.text, note=", ".join(note for note in notes if note))
 
 
-def changes_grid(experiment: Experiment) -> Grid | None:
-    """For each variant the settings that differ from the base, those that follow from others included."""
+def settings_anchor(section: str, experiment: Experiment, variant: str) -> str:
+    """Where the settings of a variant stand in the section of its experiment: by its place in the plan."""
+    return f"{section}-variant-{list(experiment.plan['variants']).index(variant) + 1}"
+
+
+def changes_grid(experiment: Experiment, section: str = "") -> Grid | None:
+    """For each variant the settings that differ from the base, those that follow from others included.
+
+    The first row of each variant has an anchor in the `section`. Before runs of both it is what is planned.
+    """
     base = experiment.config(experiment.base)
     rows = []
     for variant in experiment.order:
-        planned = experiment.changes(variant)
-        config = experiment.config(variant)
-        differing = {p: v for p, v in config.items() if describe_value(v) != describe_value(base.get(p))}
-        for path, value in {**planned, **(differing if base else {})}.items():
+        place = settings_anchor(section, experiment, variant) if variant != experiment.base else ""
+        for path, value in _differing(experiment, variant, base).items():
             before = describe_value(base[path]) if path in base else "–"
-            follows = "" if path in planned else "as a consequence"
-            texts = (path, before, describe_value(value), follows)
-            rows.append([Cell(text=variant, kind="name"), *(Cell(text=text, kind="text") for text in texts)])
+            follows = "" if path in experiment.changes(variant) else "as a consequence"
+            name = Cell(text=variant, kind="name", anchor=place)
+            rows.append([name, *(Cell(text=text, kind="text") for text in (path, before, value, follows))])
+            place = ""
     title = f"What each variant of {experiment.name} changes"
     columns = ["Variant", "Setting", "Base", "Variant has", "Note"]
     return Grid(title=title, columns=columns, rows=rows) if rows else None
 
 
+def _differing(experiment: Experiment, variant: str, base: Mapping[str, Any]) -> dict[str, str]:
+    """What a variant is there to change, then what else differs, by path; a dash for what only the base has."""
+    config = experiment.config(variant) if base else {}
+    paths = dict.fromkeys([*base, *config]) if config else {}
+    values = {path: describe_value(config[path]) if path in config else "–" for path in paths}
+    others = {path: value for path, value in values.items() if path not in base or value != describe_value(base[path])}
+    planned = {path: describe_value(value) for path, value in experiment.changes(variant).items()}
+    return {**planned, **others}
+
+
 def cost_grid(tables: Tables) -> Grid | None:
-    """What the runs of each experiment took, those that diverged included."""
-    counted = tables.runs[tables.runs["state"].isin(COUNTED)]
+    """What the runs of each experiment took, each once, those that diverged included."""
+    counted = tables.runs[tables.runs["state"].isin(COUNTED)].drop_duplicates(["experiment", "folder"])
     if counted.empty:
         return None
     names = {cost: label for cost, label in TOTALS.items() if counted[cost].notna().any()}

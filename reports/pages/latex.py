@@ -9,14 +9,14 @@ from math import isnan
 from typing import Any
 
 from reports.experiment import Experiment
-from reports.metrics import facts, number, signed
+from reports.metrics import facts, number
 from reports.pages.grids import optional
 from reports.pages.markdown import effects_on, mean
 from reports.pages.verdicts import in_words
 from reports.sequential import level_text, levels_text
 from reports.table import describe_counts, records
 from reports.verdicts import Verdict
-from reports.wording import estimate, seeds_of
+from reports.wording import change, estimate, seeds_of
 
 SPECIAL = {
     **{c: f"\\{c}" for c in "&%$#_{}"},
@@ -99,8 +99,9 @@ def _effects(experiment: Experiment) -> str:
 
 
 def _difference(row: Mapping[str, Any], metric: str) -> str:
-    half = row["high"] - row["difference"]
-    return signed(row["difference"], metric) + ("" if isnan(half) else f" ± {number(half, metric)}")
+    half = (row["high"] - row["low"]) / 2
+    text = change(row["difference"], row["low"], row["high"], metric)
+    return text + ("" if isnan(half) else f" ± {number(half, metric, half)}")
 
 
 def verdicts(found: Sequence[Verdict], steps: Mapping[str, str] | None = None) -> str:

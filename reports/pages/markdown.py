@@ -7,7 +7,7 @@ from typing import Any
 
 from reports.experiment import Experiment
 from reports.fairness import Fair, originals
-from reports.metrics import facts, number, signed
+from reports.metrics import facts, number
 from reports.pages import summary
 from reports.pages.fairness import caveats, metric_grid, sentences, settings_grid, texts, trials_note
 from reports.pages.findings import findings, lead
@@ -17,7 +17,7 @@ from reports.rows import StudyRows
 from reports.sequential import level_text, looks_sentence
 from reports.table import Tables, describe_counts, records
 from reports.verdicts import Verdict
-from reports.wording import effect_note, estimate, interval, outcomes, seeds_of
+from reports.wording import change, effect_note, estimate, interval, outcomes, seeds_of
 
 SPECIAL = re.compile(r"([\\`*_{}\[\]<>#|&~!$]|:(?=[a-z+-][\w+-]*:))")  # the last: names of emoji
 LIST = re.compile(r"^(\d*)([-+.)])(?=\s|$)")
@@ -141,8 +141,9 @@ def mean(row: Mapping[str, Any], metric: str) -> str:
     if not n:
         return "–"
     deviation = row[f"{metric}_sd"]
-    spread = "" if isnan(deviation) else f" ± {number(deviation, metric)}"
-    return f"{number(row[f'{metric}_mean'], metric)}{spread}" + ("" if n == row["counted"] else f" (n = {n})")
+    spread = "" if isnan(deviation) else f" ± {number(deviation, metric, deviation)}"
+    value = number(row[f"{metric}_mean"], metric, deviation if spread else 0.0)
+    return f"{value}{spread}" + ("" if n == row["counted"] else f" (n = {n})")
 
 
 def effects_on(experiment: Experiment, metric: str) -> list[dict[str, Any]]:
@@ -157,7 +158,7 @@ def _effects_on(experiment: Experiment, metric: str) -> list[list[str]]:
         [
             facts(metric).name,
             row["variant"],
-            signed(row["difference"], metric),
+            change(row["difference"], row["low"], row["high"], metric),
             interval(row["low"], row["high"], metric),
             optional(row["p_value"], ".2g"),
             optional(row["p_holm"], ".2g"),

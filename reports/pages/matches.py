@@ -15,7 +15,7 @@ Difference = tuple[str, str, str]
 
 @dataclass(frozen=True, kw_only=True)
 class Match:
-    """An experiment that both studies have."""
+    """An experiment that both studies have: of one name, on one task."""
 
     first: Experiment
     second: Experiment
@@ -24,9 +24,8 @@ class Match:
 
     @property
     def name(self) -> str:
-        """Of the experiment; both where they differ."""
-        names = dict.fromkeys([self.first.name, self.second.name])
-        return " / ".join(names)
+        """Of the experiment."""
+        return self.first.name
 
     def unmatched(self) -> tuple[list[str], list[str]]:
         """Variants of the first and of the second that have no partner."""
@@ -35,12 +34,14 @@ class Match:
 
 
 def matches(first: Sequence[Experiment], second: Sequence[Experiment]) -> list[Match]:
-    """Experiments of the same name; where there are none, the only ones of two studies that have one each."""
-    by_name = {experiment.name: experiment for experiment in second}
-    pairs = [(experiment, by_name[experiment.name]) for experiment in first if experiment.name in by_name]
-    if not pairs and len(first) == len(second) == 1:
-        pairs = [(first[0], second[0])]
+    """Experiments of the same name and task: a number means the same in both."""
+    pairs = [(a, b) for a, b in _namesakes(first, second) if a.plan["task"] == b.plan["task"]]
     return [Match(first=a, second=b, variants=_variants(a, b)) for a, b in pairs]
+
+
+def _namesakes(first: Sequence[Experiment], second: Sequence[Experiment]) -> list[tuple[Experiment, Experiment]]:
+    by_name = {experiment.name: experiment for experiment in second}
+    return [(experiment, by_name[experiment.name]) for experiment in first if experiment.name in by_name]
 
 
 def _variants(first: Experiment, second: Experiment) -> tuple[tuple[str, str], ...]:
@@ -52,13 +53,15 @@ def _variants(first: Experiment, second: Experiment) -> tuple[tuple[str, str], .
 
 
 def alone(first: Sequence[Experiment], second: Sequence[Experiment], found: Sequence[Match]) -> list[str]:
-    """What only one of the studies has, a sentence each."""
-    texts = []
-    for side, experiments, matched in (
-        ("A", first, [match.first.name for match in found]),
-        ("B", second, [match.second.name for match in found]),
-    ):
-        names = [experiment.name for experiment in experiments if experiment.name not in matched]
+    """What is not compared, and why, a sentence each: other tasks under one name, what only one of the studies has."""
+    texts = [
+        f"{a.name} is not compared: its task is {a.plan['task']} in A and {b.plan['task']} in B."
+        for a, b in _namesakes(first, second)
+        if a.plan["task"] != b.plan["task"]
+    ]
+    for side, experiments, others in (("A", first, second), ("B", second, first)):
+        there = {experiment.name for experiment in others}
+        names = [experiment.name for experiment in experiments if experiment.name not in there]
         texts += [f"Only {side} has {times(len(names), 'experiment').split()[1]} {', '.join(names)}."] if names else []
     for match in found:
         for side, names in zip("AB", match.unmatched(), strict=True):

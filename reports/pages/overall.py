@@ -8,11 +8,11 @@ from numpy.typing import NDArray
 
 from reports.aggregates import Improvement, interquartile_mean_effect, probability_of_improvement
 from reports.experiment import Experiment
-from reports.metrics import facts, signed
+from reports.metrics import facts
 from reports.pages.grids import Cell, Grid, tags
 from reports.sequential import level_text, look_level, strictest
 from reports.table import by_seed, describe_changes
-from reports.wording import interval
+from reports.wording import change, interval
 
 Floats = NDArray[np.float64]
 
@@ -82,7 +82,7 @@ def _cells(shared: Shared) -> list[Cell]:
         Cell(text=shared.variant, kind="name", style=first.styles[shared.variant], tags=tags(first, shared.variant)),
         Cell(text=str(tasks)),
         Cell(text=str(seeds)),
-        Cell(text=signed(effect.difference, metric), note=interval(low, high, metric) + _level_note(looks)),
+        Cell(text=change(effect.difference, low, high, metric), note=interval(low, high, metric) + _level_note(looks)),
         Cell(text=f"{wins.probability:.2f}", note=_range(wins) + _level_note(looks)),
     ]
 

@@ -17,6 +17,7 @@ from reports import claims
 from reports.experiment import Experiment
 from reports.fairness import originals
 from reports.figures.gallery import Gallery
+from reports.figures.sheet import shared
 from reports.figures.theme import theme
 from reports.pages import exports, summary
 from reports.pages.components import components
@@ -55,7 +56,7 @@ def build(study_folder: Path, refresh: int | None = None) -> Path:
         articles = make_articles(study, experiments, verdicts, gallery)
     files = exports.write(tables, verdicts, folder, measurements(sections), fair)
     page = render(tables, experiments, sections, articles, files=files, refresh=refresh)
-    write_text(folder / "index.html", page)
+    write_text(folder / "index.html", shared(page))
     gallery.clear()
     return folder / "index.html"
 
@@ -72,7 +73,7 @@ def render(
     """The page as HTML; `files` are those that lie beside it."""
     study, template = tables.study, environment().get_template("index.html")
     verdicts = [article.verdict for article in articles]
-    told = told_by_claims(verdicts)
+    told = told_by_claims(verdicts, always=summary.trains_nothing(study))
     leading = None if told else lead(originals(experiments))
     head = next((s for s in sections if leading and s.anchor == anchor(experiments.index(leading) + 1)), None)
     anchors = [anchor(place) for place, _ in enumerate(experiments, 1)]
@@ -95,11 +96,13 @@ def render(
         chapters=by_chapter(articles),
         tally=outcomes([verdict.outcome for verdict in verdicts]),
         expected=false_verdicts(verdicts),
+        levels=levels_text(plan.get("looks", []) for plan in study.plan["experiments"].values()),
         sections=sections,
         components=parts,
         overall=overall,
         cost=cost,
         shared=shared_note(tables.runs),
+        shares=len(summary.once(study)) < len(study.runs),
         unfinished=unfinished,
         origin=summary.origin(study),
         multiplicity=_multiplicity(tables),

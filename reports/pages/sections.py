@@ -7,16 +7,24 @@ from dataclasses import dataclass, field, replace
 import pandas as pd
 
 from reports.experiment import Experiment
-from reports.fairness import COMPARISONS, Fair
+from reports.fairness import COMPARISONS, Fair, originals
 from reports.families import Family, families
 from reports.figures.gallery import Gallery, Picture, slug
 from reports.figures.pictures import family_pictures, measured, pictures, training_pictures
-from reports.pages.configurations import Configuration, configurations
-from reports.pages.evidence import effects_grid, noise_grid
+from reports.pages.configurations import addresses, base_settings
+from reports.pages.evidence import effects_caption, effects_grid, noise_caption, noise_grid
 from reports.pages.examples import Example, examples, examples_caption
 from reports.pages.fairness import FairSection, fair_section
-from reports.pages.findings import Findings, findings
-from reports.pages.grids import Grid, Link, categories_grid, changes_grid, others_grid, variants_grid
+from reports.pages.findings import Findings, findings, lead
+from reports.pages.grids import (
+    Grid,
+    Link,
+    categories_grid,
+    changes_grid,
+    others_grid,
+    settings_anchor,
+    variants_grid,
+)
 from reports.pages.importance import importance_caption, importance_grid
 from reports.rows import ITEMS
 from reports.sequential import looks_sentence
@@ -39,10 +47,12 @@ class Section:
     warning: str = ""
     pictures: list[Picture]
     noise: Grid | None = None
+    noise_caption: str = ""
     importance: Grid | None = None
     importance_caption: str = ""
     variants: Grid | None = None
     effects: Grid | None = None
+    effects_caption: str = ""
     measured: list[Picture] = field(default_factory=list)
     categories: Grid | None = None
     categories_caption: str = ""
@@ -51,8 +61,9 @@ class Section:
     changes: Grid | None = None
     examples: Sequence[Example] = ()
     examples_caption: str = ""
-    configurations: Sequence[tuple[str, Configuration]] = ()
-    """With the anchor of each."""
+    settings: Sequence[tuple[str, str]] = ()
+    """Dotted paths and values of the base."""
+    settings_anchor: str = ""
     signature: str = ""
     is_point: bool = False
     """One point of a grid that has a section of its own, or one comparison of an experiment; it stands closed."""
@@ -73,13 +84,17 @@ def make_sections(experiments: Sequence[Experiment], gallery: Gallery, fair: Seq
     compared = {found.origin.name: found for found in fair}
     grids = {min(experiments.index(point) for point in family.points): family for family in families(experiments)}
     shown: set[str] = set()
+    leading = lead(originals(experiments))
     for place, experiment in enumerate(experiments):
         if place in grids and (section := _family_section(grids[place], place + 1, gallery)).pictures:
             shown |= {point.name for point in grids[place].points}
             yield section
         in_grid = experiment.name in shown
-        section = make_section(experiment, place + 1, gallery, training=not in_grid)
         is_point = in_grid or bool(experiment.plan.get("origin"))
+        own = gallery if experiment is leading or not is_point else gallery.of_vectors()
+        section = make_section(
+            experiment, place + 1, own, in_grid=in_grid, effects=experiment is leading or not in_grid
+        )
         yield replace(section, is_point=is_point, fair=_fair(compared, experiment, place + 1, gallery))
 
 
@@ -104,15 +119,18 @@ def _family_section(family: Family, place: int, gallery: Gallery) -> Section:
     )
 
 
-def make_section(experiment: Experiment, place: int, gallery: Gallery, *, training: bool = True) -> Section:
+def make_section(
+    experiment: Experiment, place: int, gallery: Gallery, *, in_grid: bool = False, effects: bool = True
+) -> Section:
     """Draw and write what there is of one experiment, the `place`th of the study.
 
-    Without `training` no learning curves and costs: the points of a grid are many, and the rows are in the CSV files.
+    Those `in_grid` are many, and the figure of the grid shows their values: they have no learning curves and costs of
+    their own, and without `effects` no figure of these. The numbers are in tables, and the rows in the CSV files.
     """
     stem = f"{place:02}-{slug(experiment.name)}"
     categories = categories_grid(experiment)
     importance = importance_grid(experiment)
-    shown = [(f"{anchor(place)}-{found.anchor_key}", found) for found in configurations(experiment) if found.settings]
+    settings, changes = base_settings(experiment), changes_grid(experiment, anchor(place))
     return Section(
         name=experiment.name,
         anchor=anchor(place),
@@ -121,14 +139,16 @@ def make_section(experiment: Experiment, place: int, gallery: Gallery, *, traini
         notes=tuple(notes(experiment)),
         warning=_warning(experiment),
         pictures=[
-            *pictures(experiment, stem, gallery),
-            *(training_pictures(experiment, stem, gallery) if training else ()),
+            *pictures(experiment, stem, gallery, effects=effects),
+            *(() if in_grid else training_pictures(experiment, stem, gallery)),
         ],
         noise=noise_grid(experiment),
+        noise_caption=noise_caption(experiment.looks),
         importance=importance,
         importance_caption=importance_caption(importance) if importance else "",
-        variants=variants_grid(experiment, _links(shown)),
+        variants=variants_grid(experiment, _links(experiment, place, bool(settings))),
         effects=effects_grid(experiment),
+        effects_caption=effects_caption(experiment),
         measured=list(measured(experiment, stem, gallery)),
         categories=categories,
         categories_caption=categories_caption(by_token=_has_note(categories, "per token")),
@@ -136,23 +156,33 @@ def make_section(experiment: Experiment, place: int, gallery: Gallery, *, traini
         others_caption=others_caption(
             list(experiment.values["metric"].unique()), diverged=any(row.state == "diverged" for row in experiment.runs)
         ),
-        changes=changes_grid(experiment),
+        changes=changes,
         examples=examples(experiment),
         examples_caption=examples_caption(experiment),
-        configurations=shown,
+        settings=settings,
+        settings_anchor=settings_anchor(anchor(place), experiment, experiment.base),
         signature=next((r.run["signature"] for r in experiment.runs if r.variant == experiment.base and r.run), ""),
     )
 
 
-def _links(shown: Sequence[tuple[str, Configuration]]) -> dict[str, tuple[Link, ...]]:
-    """From each variant to its settings on the page, and to run.json of one of its runs."""
+def _links(experiment: Experiment, place: int, has_base: bool) -> dict[str, tuple[Link, ...]]:
+    """From each variant to its settings on the page (the base's: if there), and to run.json of one of its runs."""
+    files = addresses(experiment)
     return {
-        found.variant: (
-            Link(text="settings", target=f"#{place}"),
-            *([Link(text="run.json", target=found.address)] if found.address else []),
+        variant: (
+            *_if(
+                variant != experiment.base or has_base,
+                "settings",
+                f"#{settings_anchor(anchor(place), experiment, variant)}",
+            ),
+            *_if(variant in files, "run.json", files.get(variant, "")),
         )
-        for place, found in shown
+        for variant in experiment.order
     }
+
+
+def _if(holds: bool, text: str, target: str) -> tuple[Link, ...]:
+    return (Link(text=text, target=target),) if holds else ()
 
 
 def notes(experiment: Experiment) -> list[str]:
@@ -177,10 +207,11 @@ def _facts(experiment: Experiment) -> str:
     counted = experiment.tables.variants["counted"].sum()
     splits = set(values.loc[values["metric"].isin(experiment.metrics), "split"])
     origin = plan.get("origin")
+    others = len(plan["variants"]) - (experiment.base in plan["variants"])
     parts = [
         f"{COMPARISONS.get(plan.get('comparison', ''), 'Other')} comparison of {origin}" if origin else "",
         f"Task {plan['task']} ({plan['kind']})",
-        f"{times(len(plan['variants']) - (experiment.base in plan['variants']), 'variant')} against {experiment.base}",
+        f"{times(others, 'variant')} against {experiment.base}" if others else "no variant beside the base",
         f"{counted} of {times(len(runs), 'run')} counted",
         items_note(values),
         "measured on the validation set" if splits & set(SPLITS) == {"validation"} else "",

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from reports.metrics import facts
-from reports.rows import COUNTED, STATES, StudyRows
-from reports.wording import times
+from reports.rows import COUNTED, STATES, RunRow, StudyRows
+from reports.wording import inside, times
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -21,21 +21,39 @@ class Unfinished:
     reason: str
 
 
+def once(study: StudyRows) -> list[RunRow]:
+    """The planned runs of a study, each once: variants and experiments with the same settings share a run."""
+    return list({row.id: row for row in reversed(study.runs)}.values())[::-1]
+
+
 def progress(study: StudyRows) -> str:
     """How many runs are planned, and what has become of them."""
-    states = ", ".join(f"{study.count(state)} {state}" for state in STATES if study.count(state))
-    return f"{times(len(study.runs), 'run')} planned: {states}." if study.runs else "No run is planned."
+    runs = once(study)
+    counts = Counter(row.state for row in runs)
+    states = ", ".join(f"{counts[state]} {state}" for state in STATES if counts[state])
+    return f"{times(len(runs), 'run')} planned: {states}.{_shared(study, runs)}" if runs else "No run is planned."
+
+
+def _shared(study: StudyRows, runs: Sequence[RunRow]) -> str:
+    if len(runs) == len(study.runs):
+        return ""
+    return (
+        f" They stand for {len(study.runs)} pairs of variant and seed: where settings are the same a run is shared. It "
+        "counts once here, and below in each experiment that has it."
+    )
 
 
 def warnings(study: StudyRows) -> list[str]:
     """What makes rows doubtful or incomparable."""
-    results = [row.result for row in study.runs if row.result]
+    runs = once(study)
+    results = [row.result for row in runs if row.result]
+    conflicts = sum(row.state == "conflict" for row in runs)
     commits = {result["commit"] for result in results}
     signatures = {(metric, text) for result in results for metric, text in result["signatures"].items()}
     mixed = sorted(facts(metric).name for metric, n in Counter(metric for metric, _ in signatures).items() if n > 1)
     dirty = any(commit and commit.endswith("-dirty") for commit in commits)
     found = [
-        (study.count("conflict"), f"{times(study.count('conflict'), 'run')} with two results: neither is counted."),
+        (conflicts, f"{times(conflicts, 'run')} with two results: neither is counted."),
         (len(commits) > 1, "Runs come from different commits: what differs may not be the variants alone."),
         (dirty, "Some runs come from a checkout with changes that no commit holds."),
         (mixed, f"{' and '.join(mixed)}: computed in different ways, the numbers cannot be compared."),
@@ -65,10 +83,16 @@ def instead(study: StudyRows, measured: Sequence[str]) -> str:
     if not any(row.state in COUNTED for row in study.runs):
         return "Nothing has finished yet."
     if measured:
-        return f"Measured, nothing trained: {', '.join(measured)}."
+        return f"Measured{', nothing trained' if trains_nothing(study) else ''}: {', '.join(map(inside, measured))}."
     if all(row.variant == study.plan["experiments"][row.experiment]["base"] for row in study.runs):
         return "Nothing to compare: no experiment has a variant beside its base."
     return "Nothing to compare yet: no variant has finished together with its base."
+
+
+def trains_nothing(study: StudyRows) -> bool:
+    """Whether the runs of a study, as far as they have been started, are measurements of models as they are made."""
+    steps = [row.run["config"].get("train", {}).get("steps") for row in study.runs if row.run]
+    return bool(steps) and not any(steps)
 
 
 def unfinished(study: StudyRows) -> list[Unfinished]:
@@ -93,7 +117,7 @@ def command(study: StudyRows) -> str:
 
 def origin(study: StudyRows) -> list[tuple[str, str]]:
     """Where the numbers come from: name and what is known, with numbers of runs where it is not one for all."""
-    results = [row.result for row in study.runs if row.result]
+    results = [row.result for row in once(study) if row.result]
     runs = [(row.experiment, row.run) for row in study.runs if row.run]
     plans = study.plan["experiments"]
     versions = dict.fromkeys(name for result in results for name in result["versions"])

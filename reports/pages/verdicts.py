@@ -64,9 +64,12 @@ def looks_by_experiment(experiments: Sequence[Experiment]) -> dict[str, Mapping[
     return {**families, **{experiment.name: experiment.styles for experiment in experiments}}
 
 
-def told_by_claims(verdicts: Sequence[Verdict]) -> str:
-    """What a study that tests many claims comes to, as a sentence; empty for a study that tests few."""
-    if len(verdicts) <= FEW:
+def told_by_claims(verdicts: Sequence[Verdict], *, always: bool = False) -> str:
+    """What a study that tests many claims comes to, as a sentence; empty for a study that tests few.
+
+    `always`: of a study that trains nothing, where there is nothing else to be told, a few do.
+    """
+    if len(verdicts) <= (0 if always else FEW):
         return ""
     counted = Counter[str](verdict.outcome for verdict in verdicts)
     ends = [f"{counted[outcome]} {outcome}" for outcome in SYMBOLS if counted[outcome] and outcome != "supported"]

@@ -115,7 +115,8 @@ def _counts(folder: Path) -> str:
         study = read_study(folder)
     except (RowsError, OSError):
         return "cannot be read just now"
-    return f"{len(study.runs) - study.count('missing')} of {len(study.runs)} runs have ended"
+    states = {row.id: row.state for row in study.runs}  # variants with the same settings share a run
+    return f"{sum(state != 'missing' for state in states.values())} of {len(states)} runs have ended"
 
 
 def _say(text: str) -> None:

@@ -4,18 +4,20 @@ from typing import Any
 
 import pytest
 
-from ablations.claims import by_section, show_register, show_verdicts
+from ablations.claims import KINDS, by_section, show_register, show_verdicts
+from reports import register
 
 
 def condition(**changed: Any) -> dict[str, Any]:
     common = {"symbol": "✓", "estimate": "0.2 (0.1 to 0.3)", "region": "at least 0.1", "n": "3 of 3 seeds"}
-    return {**common, **changed}
+    return {"text": "Loss, nats", "reason": "", **common, **changed}
 
 
 def verdict(name: str, *conditions: Any, **changed: Any) -> dict[str, Any]:
     common = {
         "id": name,
         "section": "Heads",
+        "statement": f"Statement\n of {name}.",
         "symbol": "✓",
         "outcome": "supported",
         "provisional": False,
@@ -35,64 +37,74 @@ def shown(capsys: pytest.CaptureFixture[str], *verdicts: Any, **elsewhere: list[
     return [" ".join(line.split()) for line in capsys.readouterr().out.splitlines()]
 
 
-def test_the_register_has_a_line_a_claim_under_its_section(capsys: pytest.CaptureFixture[str]) -> None:
-    entries = [
-        {"id": "a", "section": "One", "kind": "exact", "statement": "First\n  of two."},
-        {"id": "longer", "section": "Two", "kind": "structural", "statement": "[second]"},
-        {"id": "c", "section": "One", "kind": "exact", "statement": "Third."},
+def test_the_register_has_a_line_a_claim_and_one_for_all_that_must_be_found(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    parts = [condition(text="Loss [nats]"), condition(text="BLEU", region="below 2")]
+    entries: list[dict[str, Any]] = [
+        {"id": "a", "section": "One", "kind": "exact", "statement": "First\n  of two.", "conditions": parts},
+        {"id": "longer", "section": "Two", "kind": "structural", "statement": "[second]", "conditions": []},
+        {"id": "c", "section": "One", "kind": "exact", "statement": "Third.", "conditions": parts[:1]},
     ]
     show_register(entries)
-    assert capsys.readouterr().out == (
-        "\nOne\n  a       exact       First of two.\n  c       exact       Third.\n"
-        "\nTwo\n  longer  structural  [second]\n"
-        "\n3 claims\n"
+    shown = capsys.readouterr().out
+    assert shown.startswith(
+        "\nOne\n  a       exact       First of two.\n"
+        "      - Loss [nats]: at least 0.1\n      - BLEU: below 2\n"
+        "  c       exact       Third.\n      - Loss [nats]: at least 0.1\n"
+        "\nTwo\n  longer  structural  [second]\n\n"
     )
+    assert shown.endswith("\n3 claims\n")
+    assert all(f"\n  {kind}: " in shown for kind in KINDS)
 
 
-def test_a_verdict_is_a_row_with_effect_region_seeds_and_kind(capsys: pytest.CaptureFixture[str]) -> None:
-    lines = shown(capsys, verdict("a"), verdict("b", provisional=True, section="Mask"))
-    assert lines[:3] == [
+def test_the_kinds_are_those_of_the_register() -> None:
+    assert tuple(KINDS) == register.KINDS
+
+
+def test_a_verdict_has_its_statement_and_of_each_condition_what_was_found_and_wanted(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    second = condition(symbol="✗", text="[b]", estimate="0.4", region="below 0", n="2 of 3 seeds", reason="opposite")
+    bad = verdict("a", condition(), second, symbol="✗", outcome="not supported", reason="[b]: opposite")
+    lines = shown(capsys, bad, verdict("b", provisional=True, section="Mask"))
+    assert lines[:10] == [
         "Heads",
-        "claim verdict effect (95 % interval) wanted n kind",
-        "✓ a supported 0.2 (0.1 to 0.3) at least 0.1 3 of 3 seeds speed",
+        "",
+        "✗ a not supported (speed)",
+        "Statement of a.",
+        "✓ Loss, nats",
+        "found 0.2 (0.1 to 0.3), wanted at least 0.1; 3 of 3 seeds",
+        "✗ [b]",
+        "found 0.4, wanted below 0; 2 of 3 seeds",
+        "why: opposite",
+        "",
     ]
-    assert "✓ b supported, provisional 0.2 (0.1 to 0.3) at least 0.1 3 of 3 seeds speed" in lines[lines.index("Mask") :]
+    assert lines[10:13] == ["Mask", "", "✓ b supported, provisional (speed)"]
     assert lines[-1] == "2 claims of the lecture put to the test by mine: 2 supported"
 
 
-def test_of_several_conditions_each_has_a_row_and_a_symbol_of_its_own(capsys: pytest.CaptureFixture[str]) -> None:
-    second = condition(symbol="✗", estimate="0.4", region="[below] 0", n="2 of 3 seeds")
-    lines = shown(capsys, verdict("a", condition(), second, symbol="✗", outcome="not supported", reason="b: opposite"))
-    assert lines[2:4] == [
-        "✗ a not supported ✓ 0.2 (0.1 to 0.3) at least 0.1 3 of 3 seeds speed",
-        "✗ 0.4 [below] 0 2 of 3 seeds",
-    ]
-    assert lines[lines.index("Why") + 1] == "a: b: opposite"
+def test_a_reason_that_no_condition_has_is_that_of_the_claim(capsys: pytest.CaptureFixture[str]) -> None:
+    lines = shown(capsys, verdict("open", outcome="inconclusive", reason="2 of 3 seeds needed"))
+    assert lines[4:6] == ["why: 2 of 3 seeds needed", "✓ Loss, nats"]
 
 
-def test_reasons_stand_apart_for_what_failed_what_is_open_and_what_is_not_run(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    lines = shown(
-        capsys,
-        verdict("good", reason="never said"),
-        verdict("bad", outcome="not supported", reason="opposite"),
-        verdict("open", outcome="inconclusive", reason="2 of 3 seeds needed"),
-        verdict("none", outcome="not run", reason="needs data: [multi30k]"),
-    )
-    assert lines[lines.index("Why") : lines.index("Why") + 4] == [
-        "Why",
-        "bad: opposite",
-        "open: 2 of 3 seeds needed",
-        "",
-    ]
-    assert lines[lines.index("Not run") + 1] == "none: needs data: [multi30k]"
-    assert not any("never said" in line for line in lines)
+def test_of_what_is_not_run_only_the_reason_is_told(capsys: pytest.CaptureFixture[str]) -> None:
+    lines = shown(capsys, verdict("none", outcome="not run", reason="needs data: [multi30k]"))
+    assert lines[2:6] == ["✓ none not run (speed)", "Statement of none.", "why: needs data: [multi30k]", ""]
+    assert not any(line.startswith("found ") for line in lines)
 
 
-def test_without_reasons_there_are_no_headings(capsys: pytest.CaptureFixture[str]) -> None:
+def test_of_many_claims_those_that_do_not_hold_are_named_at_the_end(capsys: pytest.CaptureFixture[str]) -> None:
+    good = [verdict(f"good-{number}") for number in range(7)]
+    bad = [verdict("bad", outcome="not supported"), verdict("worse", outcome="not supported")]
+    assert shown(capsys, *good, *bad)[-2] == "not supported: bad, worse"
+    assert "not supported: bad" not in shown(capsys, *good[:3], bad[0])
+
+
+def test_without_reasons_none_are_told(capsys: pytest.CaptureFixture[str]) -> None:
     lines = shown(capsys, verdict("a"))
-    assert not {"Why", "Not run", "Not tested by this study"} & set(lines)
+    assert not any(line.startswith(("why: ", "Not tested")) for line in lines)
 
 
 def test_claims_of_other_studies_are_named_with_the_command(capsys: pytest.CaptureFixture[str]) -> None:
@@ -105,12 +117,17 @@ def test_a_study_of_no_claim_says_so(capsys: pytest.CaptureFixture[str]) -> None
     assert shown(capsys)[-1] == "mine puts no claim of the register to the test"
 
 
-def test_what_goes_into_a_file_is_not_folded_to_a_screen(
+def test_a_terminal_folds_at_spaces_and_a_file_does_not(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("COLUMNS", "40")
-    lines = shown(capsys, verdict("a-rather-long-name", condition(region="between −0.05 and 0.05")))
-    assert lines[2].endswith("between −0.05 and 0.05 3 of 3 seeds speed")
+    long = verdict("a", condition(text="The loss on the test set, nats per token"))
+    assert "✓ The loss on the test set, nats per token" in shown(capsys, long)
+    monkeypatch.setattr("sys.stdout.isatty", lambda: True)
+    show_verdicts(found(long))
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[4:6] == ["    ✓ The loss on the test set, nats per", "      token"]
+    assert max(map(len, lines)) <= 40
 
 
 def test_sections_come_in_the_order_of_their_first_entry() -> None:

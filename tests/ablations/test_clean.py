@@ -96,7 +96,7 @@ def test_kinds_are_counted_and_nothing_is_removed_unless_told(
     assert files(tmp_path) == before
     show(found, [])
     shown = capsys.readouterr().out
-    assert all(f"│ {kind} " in shown for kind in KINDS)
+    assert all(f"\n{kind} " in shown for kind in KINDS)
     assert "nothing is removed; --remove " in shown
 
 

@@ -4,6 +4,7 @@ import contextlib
 import io
 import json
 import os
+import shlex
 import signal
 import subprocess
 import sys
@@ -136,7 +137,7 @@ def test_list_components_names_every_component_and_value(capsys: pytest.CaptureF
         if choices(component):
             assert [value["value"] for value in values] == choices(component)
         else:
-            assert values.startswith("any ")
+            assert values.startswith(("any whole number", "any number", "true or false"))
 
 
 @pytest.mark.parametrize("what", ["studies", "tasks"])
@@ -277,7 +278,7 @@ def test_a_failed_run_gives_status_1_and_a_report(
 def test_train_makes_one_run_from_flags(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     flags = "--task.name order --task.length 5 --task.vocabulary 7 --task.test_size 11 --task.validation_size 11"
     flags += " --model.d_model 12 --model.n_heads 3 --model.n_layers 1 --train.steps 3 --train.batch_size 2 --seed 4"
-    command = ["train", *flags.split(), "--output", str(tmp_path)]
+    command = ["train", *flags.split(), "--output", str(tmp_path), "--json"]
     assert main(command) == 0
     shown = json.loads(capsys.readouterr().out)
     assert shown["status"] == "completed"
@@ -285,6 +286,13 @@ def test_train_makes_one_run_from_flags(tmp_path: Path, capsys: pytest.CaptureFi
     assert "seed-4-" in shown["folder"]
     assert main(command) == 0
     assert json.loads(capsys.readouterr().out) == shown
+    assert main(command[:-1]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0] == "completed"
+    (test,) = (line for line in lines if line.startswith("test: "))
+    assert f"loss {shown['metrics']['test/loss']:.4g}" in test
+    assert f"the run:    {shown['folder']}" in lines
+    assert any("--train.keep_checkpoints true" in line for line in lines)
 
 
 def test_train_reads_a_file_and_flags_override_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -303,6 +311,7 @@ def test_train_reads_a_file_and_flags_override_it(tmp_path: Path, capsys: pytest
         "1",
         "--output",
         str(tmp_path),
+        "--json",
     ]
     assert main(command) == 0
     folder = Path(json.loads(capsys.readouterr().out)["folder"])
@@ -420,6 +429,16 @@ def test_a_wrong_command_line_gives_one_line_and_status_2(
     captured = capsys.readouterr().err
     assert message in captured
     assert captured.count("\n") == 1
+
+
+def test_without_a_command_three_to_try_are_named(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as caught:
+        main([])
+    assert caught.value.code == 2
+    lines = capsys.readouterr().err.splitlines()
+    tried = [shlex.split(line)[1:3] for line in lines if line.startswith("  ablations ")]
+    assert tried == [["list", "studies"], ["plan", "quick"], ["run", "quick"]]
+    assert max(map(len, lines)) <= 80
 
 
 @pytest.mark.parametrize(
@@ -601,7 +620,7 @@ def test_attention_refuses_in_one_line(german: Path, tmp_path: Path, capsys: pyt
     for arguments, message in (
         (["the zebra slept ."], "'zebra' is not in the vocabulary"),
         (["the dog slept .", "--target", "das zebra"], "'zebra' is not in the vocabulary"),
-        ([str(german), "the dog slept ."], "stands there twice"),
+        ([str(german), "the dog slept ."], "named twice"),
         ([""], "'' is not in the vocabulary"),
     ):
         assert main(["attention", str(german), *arguments, "--output", str(figure)]) == 2

@@ -93,7 +93,7 @@ def test_or_a_run_with_another_value(
     component, verb, *flags = tried
     small = ["--train.steps", "1", "--task.test_size", "7", "--task.validation_size", "5", "--output", str(tmp_path)]
     assert verb == "train"
-    assert main(["train", *flags, *small]) == 0
+    assert main(["train", *flags, *small, "--json"]) == 0
     folder = Path(json.loads(capsys.readouterr().out)["folder"])
     model = json.loads((folder / "run.json").read_text(encoding="utf-8"))["config"]["model"]
     assert model[component.name] == yaml.safe_load(flags[-1])

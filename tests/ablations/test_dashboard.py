@@ -89,11 +89,14 @@ def test_a_search_is_shown_where_there_is_one(
     monkeypatch.setattr("ablations.dashboard.time.sleep", interrupt)
     monkeypatch.setattr("ablations.dashboard.webbrowser.open", opened.append)
     assert dashboard(study, port=4000) == 0
-    assert capsys.readouterr().out == "TensorBoard http://events:4000/\n"
+    board, missing = capsys.readouterr().out.splitlines()
+    assert board == "TensorBoard http://events:4000/"
+    assert missing.startswith("optuna-dashboard  nothing to show: no settings were searched")
     assert not (study / "tune").exists()
     open_storage(study / "tune")
     (study / "tune/journal.log").touch()
     assert dashboard(study, port=4000, open_browser=True) == 0
+    assert "nothing to show" not in capsys.readouterr().out
     assert opened == ["http://events:4000/", "http://o:4001/"]
 
 

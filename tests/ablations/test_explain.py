@@ -50,9 +50,16 @@ def test_every_component_is_explained_whole_and_as_json(component: Any) -> None:
     text = as_text(found)
     assert text.startswith(f"{component.name}: {component.section or 'not in the lecture'}\n")
     flowing = " ".join(text.split())
-    for part in (component.lecture, f"Equation: {component.equation}", component.where, f"Try next: {component.next}"):
+    said = component.lecture.removeprefix("Not in the lecture: ")
+    assert text.lower().count("not in the lecture") == (not component.section)
+    for part in (
+        said[0].upper() + said[1:],
+        f"Equation: {component.equation}",
+        component.where,
+        f"Try next: {component.next}",
+    ):
         assert " ".join(part.split()) in flowing
-    shown = re.findall(r"^  (\S+) .*\(default\)$", text, re.M)
+    shown = re.findall(r"^  (\S+) +\(default\) ", text, re.M)
     assert shown == ([default(component)] if choices(component) and default(component) is not None else [])
     for entry in found["claims"]:
         assert f"  {entry['id']} " in text

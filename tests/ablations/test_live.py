@@ -194,7 +194,18 @@ def test_more_runs_than_lines_leave_the_bar(runs: list[Run], tmp_path: Path) -> 
     for run in runs:
         begin(run, tmp_path)
     console = Console(file=io.StringIO(), width=80, height=6)
-    console.print(live._picture(watch, console.height))
+    console.print(live._picture(watch, console.height, console.width))
     drawn = console.file.getvalue().splitlines()  # type: ignore[attr-defined]
     assert drawn[0].startswith("0/4 runs")
     assert [line.split("  ")[0] for line in drawn[1:]] == ["copy / base", "copy / base", "and 2 more"]
+
+
+def test_on_a_narrow_terminal_the_names_are_whole_and_the_loss_is_left_out(runs: list[Run], tmp_path: Path) -> None:
+    watch = Watch(runs, tmp_path, costs(runs))
+    time.sleep(0.01)
+    begin(runs[2], tmp_path)
+    console = Console(file=io.StringIO(), width=60, height=6)
+    console.print(live._picture(watch, console.height, console.width))
+    (line,) = console.file.getvalue().splitlines()[1:]  # type: ignore[attr-defined]
+    assert line.split("  ")[0] == "copy / position=none"
+    assert line.rstrip().endswith("step 30/120")

@@ -115,8 +115,14 @@ def test_each_variant_gets_the_same_trials_and_its_own_best(
     assert row["value"] == pytest.approx(0.4 + 0.045)  # mean of both seeds
     assert row["seconds"] == 4.0
     shown = capsys.readouterr().out
-    assert "lr=0.3" in shown
-    assert "0.0450" in shown
+    assert "copy        base           lr=0.3" in shown
+    assert "0.045" in shown
+    assert "lr=0.1 (smallest tried)" in shown
+    assert "A best value that is the smallest or largest tried may not be the best there is" in shown
+    assert tune(study, tmp_path, Options()) == 0
+    again = capsys.readouterr()
+    assert again.out == ""  # nothing was searched anew
+    assert f"see the report, or {tmp_path / 'tune/trials.csv'}" in again.err
 
 
 def test_tuned_variants_are_as_in_the_study_but_for_the_point(

@@ -146,7 +146,7 @@ def test_claims_without_runs_are_listed_with_the_reason(make: Maker) -> None:
     assert [verdict["outcome"] for verdict in found["verdicts"]] == ["not run"] * 4
     reasons = [verdict["reason"] for verdict in found["verdicts"]]
     assert reasons[2] == "no seed has a value"
-    assert reasons[0] == "no variant has model.decoder_mask: none and nothing else changed"
+    assert "no variant has model.decoder_mask: none and nothing else changed" in reasons[0]
     assert {part["estimate"] for verdict in found["verdicts"] for part in verdict["conditions"]} == {"–"}
     assert found["tally"] == "4 not run"
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from reports.metrics import LONG_RANGE, METRICS, facts, number, place, signed
+from reports.metrics import LONG_RANGE, METRICS, decimals_for, facts, number, place, signed
 
 
 def test_every_headline_metric_says_which_way_is_better() -> None:
@@ -59,3 +59,19 @@ def test_numbers(value: float, metric: str, text: str) -> None:
 )
 def test_differences_have_a_sign_unless_they_print_as_zero(value: float, metric: str, text: str) -> None:
     assert signed(value, metric) == text
+
+
+@pytest.mark.parametrize(
+    ("usual", "size", "decimals"),
+    [(3, 0.5, 3), (3, 0.001, 3), (3, 0.0009, 5), (1, 0.04, 3), (3, 0.0, 3), (3, 1e-9, 3), (3, -0.0004, 5)],
+)
+def test_what_would_not_be_seen_gets_more_decimals(usual: int, size: float, decimals: int) -> None:
+    assert decimals_for(usual, size) == decimals
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [(101_648.0, "102,000"), (-532.0, "−532"), (1340.0, "1,340"), (2.5e7, "2.5e+07"), (999.9, "1,000")],
+)
+def test_three_digits_need_no_exponent_as_long_as_they_can_be_read(value: float, text: str) -> None:
+    assert number(value, "parameters") == text

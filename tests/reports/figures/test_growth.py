@@ -4,8 +4,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from reports.figures.growth import fit_label, fits, growth_figure
+from reports.figures.growth import Fit, fit_label, fits, growth_figure
 from reports.figures.theme import styles, theme
+from reports.trends import Slope
 from tests.reports.figures.drawn import check_texts
 
 LENGTHS = (64, 128, 256, 1024)
@@ -72,3 +73,10 @@ def test_intervals_of_exponents_have_the_level_that_is_asked_for() -> None:
             data, metric="seconds", order=["_x"], styles=styles(["_x"], "base"), x_label="Length", level=0.99
         )
     assert any(f"({1 - half:.2f} to {1 + half:.2f})" in text.get_text() for text in figure.axes[0].texts)
+
+
+def test_exponents_have_the_digits_of_their_interval() -> None:
+    slope = Slope(n_seeds=3, slope=-0.0001, low=-0.0004, high=0.0002, per_seed=())
+    assert fit_label("_x", Fit(exponent=slope, factor=1.0, low=1.0, high=2.0)) == (
+        "_x: length^−0.00010 (−0.00040 to 0.00020)"
+    )

@@ -24,8 +24,8 @@ def test_levels_are_chance_and_what_the_plan_names() -> None:
 @pytest.mark.parametrize(
     ("plan", "axis", "label"),
     [
-        (PLAN, "distance", "Distance (tokens between the two ends)"),
-        (TOLD, "distance", "Distance (words between the two ends)"),
+        (PLAN, "distance", "Distance (tokens to the answer, 1: next to it)"),
+        (TOLD, "distance", "Distance (words)"),
         (TOLD, "length", "Length (tokens)"),
         (TOLD, "offset", "offset (steps)"),
         (PLAN, "layer", "Layer"),

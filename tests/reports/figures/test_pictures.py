@@ -124,7 +124,7 @@ def test_units_levels_and_marks_of_the_plan_are_drawn(make: Maker, tmp_path: Pat
     effects, distances = shown[0], shown[1]
     assert effects.svg.count(">sees the future<") == 1
     assert "Ring: the variant sees the tokens" in effects.caption
-    assert ">Distance (words between the two ends)<" in distances.svg
+    assert ">Distance (words)<" in distances.svg
     assert ">ceiling 0.9<" in distances.svg
     assert ">chance 0.5<" in distances.svg
     assert "x sees the tokens that are to be predicted." in distances.caption

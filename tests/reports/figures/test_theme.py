@@ -1,5 +1,6 @@
 """What figures share: looks, names, places."""
 
+import gc
 from itertools import combinations
 
 import matplotlib as mpl
@@ -69,7 +70,7 @@ def test_names_become_labels_of_one_line_and_bounded_length() -> None:
     assert plain("no-residual") == "no-residual"
     assert plain("a\nb\tc") == "a b c"
     assert len(plain("x" * 99)) == 30
-    assert plain("n_heads=16, d_model=512, position=rotary") == "n_heads=16, d_m…osition=rotary"
+    assert plain("n_heads of 16, d_model of 512, rotary") == "n_heads of 16, …of 512, rotary"
     assert plain("abcdefghij", 5) == "ab…ij"
 
 
@@ -135,3 +136,23 @@ def test_names_stand_at_the_ends_of_lines_apart_and_whole(ax: Axes) -> None:
     for line, name in zip(ax.lines, ends, strict=True):
         assert line.get_color() == chosen[name].colour
         assert next(iter(np.atleast_1d(line.get_ydata()))) == pytest.approx(ends[name][1])
+
+
+def test_the_collector_is_left_as_it_was() -> None:
+    usual = gc.get_threshold()
+    with theme():
+        assert gc.get_threshold()[0] > usual[0]
+    assert gc.get_threshold() == usual
+    with pytest.raises(KeyError), theme():
+        raise KeyError
+    assert gc.get_threshold() == usual
+
+
+def test_combinations_of_settings_are_cut_in_their_keys() -> None:
+    names = [f"norm_placement=post,warmup={warmup},n_layers={layers}" for warmup in (1, 100) for layers in (2, 6)]
+    assert plain(names[1]) == "norm_…=post,warmup=1,n_lay…=6"
+    assert len({plain(name) for name in names}) == 4
+    assert all(len(plain(name, length)) <= length for name in names for length in range(3, 40))
+    assert plain(names[0], 19) == "n…=post,w…=1,n…=2"
+    assert plain(names[0], 16) == "norm_pla…ayers=2", "no room for all values"
+    assert plain("a=1,b", 4) == "a=…b"

@@ -93,7 +93,7 @@ def test_studies_with_nothing_in_common_say_so(make: Maker) -> None:
         for name in names:
             study.experiment(name, {"x": {"model.norm": "none"}})
     page = Page(build_comparison(first.write(), second.write()))
-    assert "The two studies have no experiment in common." in page.text
+    assert "The two studies have no experiment of one name and task in common." in page.text
     assert "Only A has experiments a, b." in page.text
     assert "Only B has experiments c, d." in page.text
 

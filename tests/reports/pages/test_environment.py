@@ -3,7 +3,7 @@
 import pytest
 from markupsafe import Markup
 
-from reports.pages.environment import environment, visible
+from reports.pages.environment import breakable, environment, visible
 
 
 @pytest.mark.parametrize("character", ["\0", "\x1b", "\x7f", "\x85", "\u202e", "\u2066", "\ufffe"])
@@ -21,3 +21,7 @@ def test_other_letters_stay_as_they_are(text: str) -> None:
 def test_markup_and_what_is_no_text_are_left_alone() -> None:
     assert visible(Markup("<b>\x1b</b>")) == "<b>\x1b</b>"
     assert visible(3) == 3
+
+
+def test_names_may_break_after_commas() -> None:
+    assert breakable("a=<b>,c\x1b") == "a=&lt;b&gt;,<wbr>c\ufffd"

@@ -5,12 +5,24 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
+from scipy import stats
 from statsmodels.stats.power import TTestPower
 
 from reports.experiment import Experiment
-from reports.pages.evidence import change_cell, deviation, effects_grid, needs, noise_grid, smallest_effects
+from reports.pages.evidence import (
+    change_cell,
+    deviation,
+    effects_caption,
+    effects_grid,
+    needs,
+    noise_caption,
+    noise_grid,
+    smallest_effects,
+)
 from reports.rows import read_study
+from reports.sequential import look_level
 from reports.statistics import paired_effect
 from reports.table import make_tables
 
@@ -44,6 +56,28 @@ def test_smallest_effects_and_seeds_are_those_of_the_paired_t_test() -> None:
     assert needs(effect(-2.0, 1.0, 4.0)) == int(seeds) + 1
     assert needs(effect(-1.0, 1.0)) is None
     assert needs(effect(1.0)) is None
+
+
+def test_where_seeds_are_added_at_looks_each_look_has_a_part_of_the_chance_of_error(make: Maker) -> None:
+    level = look_level([5, 10, 20])
+    (found,) = smallest_effects([effect(21.0, 23.0, 25.0)], level)
+    drawn = np.random.default_rng(0).normal(found, 2.0, (100_000, 3))
+    statistics = np.sqrt(3) * drawn.mean(axis=1) / drawn.std(axis=1, ddof=1)
+    assert (np.abs(statistics) > stats.t.ppf(1 - 0.05 / 6, 2)).mean() == pytest.approx(0.8, abs=0.005)
+    assert (needs(effect(-2.0, 1.0, 4.0), level) or 0) > (needs(effect(-2.0, 1.0, 4.0)) or 0)
+    assert "(paired t test, 1.7\N{NO-BREAK SPACE}%)" in noise_caption([5, 10, 20])
+    assert "(paired t test, 5\N{NO-BREAK SPACE}%)" in noise_caption([])
+    grids = []
+    for looks in ([], [5, 10, 20]):
+        study = make(seeds=range(5))
+        study.experiment("e", {"x": {"model.norm": "none"}}, headline=["loss"], looks=looks)
+        for seed, (base, changed) in enumerate([(0.2, 0.9), (0.3, 0.4), (0.1, 0.8), (0.2, 0.1), (0.3, 0.6)]):
+            study.run("e", "base", seed, [("test", "loss", "", base)])
+            study.run("e", "x", seed, [("test", "loss", "", changed)])
+        grids.append(noise_grid(experiment(study.write(), "e")))
+    fixed, looked = ([cell.text for cell in grid.rows[0]] for grid in grids if grid is not None)
+    assert float(looked[2]) > float(fixed[2])
+    assert int(looked[3].removeprefix("x: ")) > int(fixed[3].removeprefix("x: "))
 
 
 def test_the_noise_is_that_of_the_base_and_undecided_variants_say_what_they_need(make: Maker) -> None:
@@ -82,7 +116,9 @@ def test_every_effect_has_both_intervals_and_what_the_pairing_is_worth(quick: Pa
     assert all(a is not None and b is not None and b <= a <= 1 for a, b in pairs)
     assert any(a != b for a, b in pairs)
     assert {row[grid.columns.index("Seeds")].text for row in grid.rows} == {"3 seeds"}
-    assert {row[grid.columns.index("Speaks of")].text for row in grid.rows} == {"new seeds"}
+    assert "in the figures and speaks of new seeds on the same test items;" in effects_caption(
+        experiment(quick, "german")
+    )
 
 
 def test_runs_that_diverged_are_counted_in_every_effect(make: Maker) -> None:
@@ -120,3 +156,11 @@ def test_the_column_of_intervals_names_the_level_of_the_experiment(make: Maker) 
         grid = effects_grid(experiment(study.folder, name))
         assert grid is not None
         assert grid.columns[3] == f"{level}\N{NO-BREAK SPACE}% interval, paired"
+
+
+def test_where_nothing_is_compared_the_noise_is_of_no_use(make: Maker) -> None:
+    study = make()
+    study.experiment("e", {}, headline=["loss"])
+    for seed in study.seeds:
+        study.run("e", "base", seed, [("test", "loss", "", 0.5 + seed)])
+    assert noise_grid(experiment(study.write(), "e")) is None

@@ -37,12 +37,12 @@ def fair(make: Maker) -> Fair:
 def test_sentences_say_which_verdicts_change(fair: Fair) -> None:
     matched, tuned = sentences(fair)
     assert matched == (
-        "Matching every variant to the base changes on Loss 1 of 2 verdicts (small from worse to better); on "
-        "BLEU 1 of 2 verdicts (small from worse to better)."
+        "Matching every variant to the base changes 1 of 2 verdicts on loss (small from worse to better); 1 of 2 "
+        "verdicts on BLEU (small from worse to better)."
     )
     assert tuned == (
-        "Tuning every variant and the base alike changes on Loss 1 of 3 verdicts (slow from worse to undecided); on "
-        "BLEU 1 of 3 verdicts (slow from worse to undecided)."
+        "Tuning every variant and the base alike changes 1 of 3 verdicts on loss (slow from worse to undecided); "
+        "1 of 3 verdicts on BLEU (slow from worse to undecided)."
     )
 
 

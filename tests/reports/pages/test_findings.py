@@ -63,3 +63,16 @@ def test_a_base_that_diverged_is_said(make: Maker) -> None:
     assert sentences.caveats == (
         "Runs of the base, base, diverged: differences from it are from values fixed for that.",
     )
+
+
+def test_a_metric_with_a_better_side_is_spoken_of_before_one_without(make: Maker) -> None:
+    study = make(seeds=(0, 1))
+    study.experiment("e", {"x": {"model.norm": "none"}}, headline=["parameters", "loss"])
+    for seed in study.seeds:
+        for variant, loss in {"base": 1.0, "x": 1.5}.items():
+            study.run("e", variant, seed, [("test", "parameters", "", 97.0 * loss), ("test", "loss", "", loss)])
+    (found,) = experiments(study)
+    sentences = findings(found)
+    assert sentences is not None
+    assert sentences.headline == "x raises loss most: +0.5 nats per token (the same in 2 of 2 seeds)."
+    assert sentences.further == ""

@@ -35,7 +35,7 @@ def test_the_table_of_variants_has_every_headline_number_with_its_change(quick: 
     grid = variants_grid(experiment(quick, "german"), {})
     assert grid.columns == [
         *("Variant", "Loss", "BLEU", "Accuracy", "Long-range accuracy"),
-        *("Parameters", "Training FLOPs", "Training seconds", "Tokens/CPU s", "Seeds"),
+        *("Parameters", "Training FLOPs", "Training seconds", "Tokens per CPU second", "Seeds"),
     ]
     assert column(grid, "Variant")["no-mask"][1] == "model.decoder_mask: none"
     assert column(grid, "BLEU")["base"][1] == ""
@@ -63,7 +63,7 @@ def test_only_what_exists_has_a_column_and_missing_seeds_show(make: Maker) -> No
         "Parameters",
         "Training FLOPs",
         "Training seconds",
-        "Tokens/CPU s",
+        "Tokens per CPU second",
         "Seeds",
     ]
     assert column(grid, "Loss")["x"] == ("0.700", "+0.200, n = 1")
@@ -119,6 +119,17 @@ def test_accuracy_by_category_has_a_column_for_each_variant(make: Maker) -> None
     others = others_grid(found)
     assert others is not None
     assert others.columns == ["Variant", "Accuracy per token"]
+
+
+def test_more_variants_than_categories_have_a_row_each(make: Maker) -> None:
+    study = make(seeds=(0,))
+    study.experiment("e", {"x": {"model.norm": "none"}}, headline=["accuracy"])
+    for variant, won in (("base", 0.75), ("x", 0.5)):
+        study.run("e", variant, 0, [("test", "accuracy", "category=a", won), ("test", "items", "category=a", 19.0)])
+    grid = categories_grid(experiment(study.write(), "e"))
+    assert grid is not None
+    assert grid.columns == ["Variant", "a"]
+    assert texts(grid) == [["base", "0.750"], ["x", "0.500"], ["Test items", "19"]]
 
 
 def test_without_categories_there_is_no_table_of_them(quick: Path) -> None:
@@ -195,3 +206,18 @@ def test_costs_add_up_over_runs_and_the_largest_stand_for_what_does_not(make: Ma
     assert grid is not None
     assert grid.columns == ["Experiment", "Runs", "Training FLOPs", "Seconds", "of them training", "Parameters, most"]
     assert texts(grid) == [["e", "2", "2.62 T", "14", "7", "101"]]
+
+
+def test_what_was_measured_stands_in_the_table_and_costs_that_are_all_zero_do_not(make: Maker) -> None:
+    """Of a study without headline metrics."""
+    study = make(seeds=(0, 1))
+    study.experiment("e", {"x": {"model.norm": "none"}}, headline=[])
+    study.experiment("f", {}, headline=["rank"])
+    for variant, rank in (("base", 3.0), ("x", 5.0)):
+        for seed in study.seeds:
+            cost = {"parameters": 97, "training_flops": 0, "train_seconds": 0}
+            study.run("e", variant, seed, [("probe", "rank", "", rank + seed)], cost=cost)
+    grid = variants_grid(experiment(study.write(), "e"), {})
+    assert grid.columns[:3] == ["Variant", "Rank", "Parameters"]
+    assert not {"Training FLOPs", "Training seconds"} & set(grid.columns)
+    assert column(grid, "Rank") == {"base": ("3.5", ""), "x": ("5.5", "+2")}

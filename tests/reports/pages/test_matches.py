@@ -33,19 +33,21 @@ def test_experiments_and_variants_match_by_name(make: Maker) -> None:
     assert alone(first, second, found) == ["Only A has experiment c.", "a: only B has the variant w."]
 
 
-def test_the_only_experiments_of_two_studies_match_under_any_name(make: Maker) -> None:
-    _, first = read(study_of(make, {"german": ["x"]}))
-    _, second = read(study_of(make, {"multi30k": ["x"]}))
-    (match,) = matches(first, second)
-    assert match.name == "german / multi30k"
-    assert alone(first, second, [match]) == []
+def test_experiments_of_one_name_and_two_tasks_are_not_compared(make: Maker) -> None:
+    made = study_of(make, {"copy": ["x"], "a": ["y"]})
+    _, first = read(made)
+    made.plan["experiments"]["copy"]["task"] = "recall"
+    _, second = read(made)
+    found = matches(first, second)
+    assert [match.name for match in found] == ["a"]
+    assert alone(first, second, found) == ["copy is not compared: its task is german in A and recall in B."]
 
 
-def test_several_experiments_under_other_names_do_not(make: Maker) -> None:
-    _, first = read(study_of(make, {"a": [], "b": []}))
+def test_experiments_of_other_names_do_not_match_even_if_alone(make: Maker) -> None:
+    _, first = read(study_of(make, {"a": []}))
     _, second = read(study_of(make, {"c": []}))
     assert matches(first, second) == []
-    assert alone(first, second, []) == ["Only A has experiments a, b.", "Only B has experiment c."]
+    assert alone(first, second, []) == ["Only A has experiment a.", "Only B has experiment c."]
 
 
 def test_bases_of_two_names_are_each_others_partner(make: Maker) -> None:

@@ -24,6 +24,7 @@ import pytest
 import reports
 from reports.claims import verdicts
 from reports.pages.page import build
+from reports.pages.verdicts import told_by_claims
 from reports.rows import RowsError, read_study
 from reports.table import make_tables
 from reports.wording import estimate, outcomes
@@ -115,14 +116,22 @@ def test_every_table_has_headers_with_a_scope_and_a_caption_and_every_figure_a_t
     )
 
 
+def texts_of(html: str) -> list[str]:
+    """Texts of the cells of a row of which the first tag may be cut."""
+    return [text for cell in html.split("</t") if (text := cell.rpartition(">")[2].strip())]
+
+
 def test_variants_lead_to_their_settings_and_to_a_run(report: Path) -> None:
     page = Page(report / "index.html")
     label = "settings of no-scale"
     (target,) = [attributes["href"] for _, attributes in page.tags if attributes.get("aria-label") == label]
     assert target is not None
     shown = page.source[page.source.index(f'id="{target[1:]}"') :]
-    assert "<b>model.scale: none</b>" in shown[: shown.index("</pre>")]
-    assert shown[: shown.index("</pre>")].count("<b>") == 1
+    assert texts_of(shown[: shown.index("</tr>")]) == ["no-scale", "model.scale", "sqrt-head", "none"]
+    (base,) = [a["href"] for _, a in page.tags if a.get("aria-label") == "settings of base"]
+    assert base is not None
+    shown = page.source[page.source.index(f'id="{base[1:]}"') :]
+    assert "model.scale: sqrt-head" in shown[: shown.index("</pre>")]
     (file,) = [a["href"] for _, a in page.tags if a.get("aria-label") == "run.json of no-scale"]
     assert file is not None
     run = json.loads((report / unquote(file)).read_text("utf-8"))
@@ -310,8 +319,35 @@ def test_learning_curves_are_drawn_of_experiments_that_are_no_points_of_a_grid(m
         curve = [(10, "accuracy", 0.25), (20, "accuracy", 0.5)]
         study.run(name, "base", 0, [("test", "accuracy", "", 0.5)], curve=curve)
     build(study.write())
-    drawn = {path.name for path in (study.folder / "report" / "figures").glob("*by-step.png")}
-    assert drawn == {"01-near-accuracy-by-step.png"}
+    drawn = {path.name for path in (study.folder / "report" / "figures").glob("*by-step.svg")}
+    assert drawn == {"01-near-accuracy-by-step.svg"}
+
+
+def test_points_of_a_grid_leave_the_figure_of_effects_to_the_grid(make: Maker) -> None:
+    """But for the experiment that speaks for the study: its figure stands at the head of the page."""
+    study = make(seeds=(0, 1))
+    for distance in (2, 64):
+        changes = {"x": {"model.position": "none"}}
+        study.experiment(f"far@distance={distance}", changes, family="far", grid={"task.distance": distance})
+    for name in study.plan["experiments"]:
+        for variant in ("base", "x"):
+            for seed in study.seeds:
+                study.run(name, variant, seed, [("test", "accuracy", "", 0.5 + (seed + (variant == "x")) / 8)])
+    page = Page(build(study.write()))
+    drawn = {path.name for path in (study.folder / "report" / "figures").iterdir()}
+    assert drawn == {f"01-far-{n}.{kind}" for n in ("accuracy-by-task-distance",) for kind in ("png", "svg")} | {
+        "01-far-distance-2-effects.png",
+        "01-far-distance-2-effects.svg",
+    }
+    assert page.text.count("Every effect in numbers") == 2
+
+
+def test_a_study_that_trains_nothing_begins_with_what_its_claims_come_to(report: Path) -> None:
+    found = verdicts(make_tables(read_study(report.parent)))[:2]
+    assert told_by_claims(found) == ""
+    assert told_by_claims(found, always=True).endswith(".")
+    assert "of 2 claims supported" in told_by_claims(found, always=True)
+    assert told_by_claims([], always=True) == ""
 
 
 STUDY_PARTS = ("Claims", "Parts of the model", "Cost", "What did not complete", "Where the numbers come from")
@@ -394,10 +430,10 @@ def test_a_study_of_measurements_says_what_it_measured(make: Maker) -> None:
         for seed in study.seeds:
             study.run("depth", variant, seed, [("probe", "gradient_norm", f"layer={k}", 0.1**k) for k in (1, 2)])
     page = Page(build(study.write()))
-    assert "Measured, nothing trained: Gradient norm by layer." in page.text
+    assert "Measured: gradient norm by layer." in page.text
     assert "Nothing to compare" not in page.text
     markdown = (study.folder / "report" / "report.md").read_text("utf-8")
-    assert "Measured, nothing trained: Gradient norm by layer." in markdown
+    assert "Measured: gradient norm by layer." in markdown
 
 
 def test_each_experiment_shows_what_it_has(make: Maker) -> None:

@@ -84,7 +84,36 @@ def test_what_stands_in_place_of_a_finding(make: Maker) -> None:
     study.run("e", "base", 0, [("test", "loss", "", 0.5)])
     alone = read_study(study.write())
     assert summary.instead(alone, []) == "Nothing to compare: no experiment has a variant beside its base."
-    assert summary.instead(alone, ["Norm", "Rank"]) == "Measured, nothing trained: Norm, Rank."
+    assert summary.instead(alone, ["Norm", "BLEU"]) == "Measured: norm, BLEU."
+
+
+def test_a_study_whose_runs_have_no_steps_trains_nothing(make: Maker) -> None:
+    study = make(seeds=(0, 1))
+    study.experiment("e", {})
+    assert not summary.trains_nothing(read_study(study.write())), "not started: not known"
+    for seed in study.seeds:
+        run = study.run("e", "base", seed, [("probe", "rank", "", 3.0)]) / "run.json"
+        run.write_text(run.read_text("utf-8").replace('"steps": 250', '"steps": 0'), "utf-8")
+        assert summary.trains_nothing(read_study(study.write()))
+    assert summary.instead(read_study(study.folder), ["Rank"]) == "Measured, nothing trained: rank."
+    run.write_text(run.read_text("utf-8").replace('"steps": 0', '"steps": 250'), "utf-8")
+    assert not summary.trains_nothing(read_study(study.folder))
+
+
+def test_a_run_that_two_experiments_share_counts_once(make: Maker) -> None:
+    study = make(seeds=(0, 1))
+    for name in ("e", "f"):
+        study.experiment(name, {"x": {"model.norm": "none"}})
+    for run in study.plan["runs"]:
+        run["id"] = f"{run['variant']}-{run['seed']}"
+    study.run("e", "x", 1, [])
+    study.plan["runs"] = [{**run, "folder": run["folder"].replace("e2/", "e1/")} for run in study.plan["runs"]]
+    found = read_study(study.write())
+    assert [row.experiment for row in summary.once(found)] == ["e"] * 4
+    assert summary.progress(found) == (
+        "4 runs planned: 1 completed, 3 missing. They stand for 8 pairs of variant and seed: where settings are the "
+        "same a run is shared. It counts once here, and below in each experiment that has it."
+    )
 
 
 def test_other_runs_in_the_folder_are_counted(make: Maker) -> None:

@@ -1,0 +1,173 @@
+"""The rows of a study as one small file, from which tables, effects, verdicts and page can be made again.
+
+    rows.tar.xz   plan.json, study.yaml, tune/trials.csv; of each run run.json, result.json, metrics.csv, outputs/
+
+What no table needs is left out: the logs, curves of other splits than validation, extra test sets. Numbers of single
+test items are rounded as far as the metrics that they add up to allow. So that an archive can be published, machines
+are numbered, times count from the first run, and absolute paths keep their last part.
+"""
+
+import gzip
+import io
+import json
+import lzma
+import tarfile
+from collections.abc import Callable, Iterator, Mapping
+from datetime import UTC, datetime
+from math import ceil, log10
+from pathlib import Path, PurePath
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from reports.items import ANSWERS, PAIRS, SENTENCES, TIE, Floats
+from reports.rows import RowsError, RunRow, StudyRows, read_study
+from reports.trials import TRIALS
+
+ARCHIVE = "rows.tar.xz"
+"""Name of the file in the folder of a record."""
+
+START = datetime(2000, 1, 1, tzinfo=UTC)
+"""When the first run of every archived study began."""
+
+EXACT = 5e-7
+"""How far rounding may move a mean over test items: half of what `reports.items` takes for the same number."""
+
+FINE = 20
+"""Steps of rounded numbers in a standard deviation of the items, at least: their variance grows by 1 in 2,400."""
+
+Scrub = Callable[[Any], Any]
+
+
+def pack(study: StudyRows, path: Path) -> None:
+    """Write the archive of a study; its bytes depend on the rows alone.
+
+    Raises RowsError where a planned run has no result, or more than one: what is missing could not be seen later.
+    """
+    for row in study.runs:
+        if row.result is None or row.run is None or row.state == "failed":
+            raise RowsError(f"{row.folder}: {row.state}; an archive holds finished studies")
+    content = io.BytesIO()
+    with tarfile.open(fileobj=content, mode="w") as tar:
+        for name, text in _files(study):
+            entry = tarfile.TarInfo(name)
+            entry.size = len(text)
+            tar.addfile(entry, io.BytesIO(text))
+    path.write_bytes(lzma.compress(content.getvalue(), preset=9 | lzma.PRESET_EXTREME))
+
+
+def unpack(path: Path, folder: Path) -> StudyRows:
+    """Lay an archive out in an empty folder, as the study that it was made of. RowsError where it cannot be read."""
+    try:
+        with tarfile.open(path, mode="r:xz") as tar:
+            tar.extractall(folder, filter="data")
+    except (OSError, EOFError, lzma.LZMAError, tarfile.TarError) as error:
+        raise RowsError(f"{path}: cannot be read: {error}") from error
+    for table in folder.glob("*/*/*/outputs/*.csv"):
+        table.with_name(f"{table.name}.gz").write_bytes(gzip.compress(table.read_bytes(), mtime=0))
+        table.unlink()
+    return read_study(folder)
+
+
+def _files(study: StudyRows) -> Iterator[tuple[str, bytes]]:
+    """What the archive holds, by name; like files side by side, which makes it small."""
+    scrub = _scrubber(study)
+    for name in ("plan.json", "study.yaml", TRIALS):
+        if (study.folder / name).is_file():
+            yield name, (study.folder / name).read_bytes()
+    runs = list({row.folder: row for row in study.runs}.values())
+    places = {row.folder: row.folder.relative_to(study.folder).as_posix() for row in runs}
+    yield from ((f"{places[row.folder]}/run.json", _json(scrub(row.run))) for row in runs)
+    yield from ((f"{places[row.folder]}/result.json", _json(scrub(row.result))) for row in runs)
+    yield from ((f"{places[row.folder]}/metrics.csv", _curves(row)) for row in runs)
+    for output, thin in THINNED.items():
+        for row in (row for row in runs if (row.folder / output).is_file()):
+            yield f"{places[row.folder]}/{output.removesuffix('.gz')}", _thinned(row.folder / output, thin)
+
+
+def _json(content: Any) -> bytes:
+    return json.dumps(content, ensure_ascii=False, separators=(",", ":")).encode()
+
+
+def _scrubber(study: StudyRows) -> Scrub:
+    """What takes machine, day and folders out of a run's files."""
+    results = [row.result for row in study.runs if row.result]
+    hosts = {host: f"machine {n}" for n, host in enumerate(dict.fromkeys(r["host"] for r in results), 1)}
+    first = min(datetime.fromisoformat(result["started"]) for result in results)
+
+    def time(text: str) -> str:
+        return (START + (datetime.fromisoformat(text) - first)).isoformat(timespec="seconds")
+
+    def scrub(value: Any, name: str = "") -> Any:
+        if isinstance(value, Mapping):
+            return {key: scrub(part, key) for key, part in value.items()}
+        if isinstance(value, list):
+            return [scrub(part) for part in value]
+        if name == "host":
+            return hosts[value]
+        if name in ("started", "ended"):
+            return time(value)
+        return PurePath(value).name if isinstance(value, str) and PurePath(value).is_absolute() else value
+
+    return scrub
+
+
+def _curves(row: RunRow) -> bytes:
+    """The lines of metrics.csv that tables are made of: its header, and validation over all of the set."""
+    path = row.folder / "metrics.csv"
+    header, *lines = path.read_text(encoding="utf-8").splitlines() if path.is_file() else [""]
+    parts = ((line, line.split(",")) for line in lines)
+    kept = [line for line, (_, split, _, coordinate, _) in parts if (split, coordinate) == ("validation", "")]
+    return "".join(f"{line}\n" for line in [header, *kept]).encode()
+
+
+def _thinned(path: Path, thin: Callable[[pd.DataFrame], pd.DataFrame]) -> bytes:
+    """A table of items, thinned; its main test set alone."""
+    table = pd.read_csv(path, na_filter=False)
+    return thin(table[table["set"] == ""]).to_csv(index=False).encode()
+
+
+def _sentences(table: pd.DataFrame) -> pd.DataFrame:
+    return _rounded(table.drop(columns="forced", errors="ignore"), "nats", "tokens")
+
+
+def _answers(table: pd.DataFrame) -> pd.DataFrame:
+    return _rounded(table, "nats", "answers")
+
+
+def _pairs(table: pd.DataFrame) -> pd.DataFrame:
+    """Log-probabilities as exact as it takes to see which side is likelier, in sum and per token."""
+    sides = [name for name in ("right", "wrong") if name in table.columns]
+    for digits in range(2, 8):
+        rounded = table.round(dict.fromkeys(sides, digits))
+        if _winners(rounded).equals(_winners(table)):
+            return rounded
+    return table
+
+
+def _winners(table: pd.DataFrame) -> pd.DataFrame:
+    won = {"sum": table["right"] - table["wrong"] > TIE}
+    if {"right_tokens", "wrong_tokens"} <= {*table.columns}:
+        ahead = table["right"] / table["right_tokens"] - table["wrong"] / table["wrong_tokens"]
+        won["per token"] = ahead > TIE / table["right_tokens"]
+    return pd.DataFrame(won)
+
+
+def _rounded(table: pd.DataFrame, column: str, weight: str) -> pd.DataFrame:
+    """The table with a column that has as few decimals as its mean and its variance allow."""
+    values, weights = table[column].to_numpy(float), table[weight].to_numpy(float)
+    step = min(values.std() / FINE, 2 * EXACT * weights.sum())
+    if not step > 0:  # all alike, or not finite
+        return table
+    digits = max(0, ceil(-log10(step)))
+    return table.assign(**{column: _rounded_sums(values, digits)})
+
+
+def _rounded_sums(values: Floats, digits: int) -> Floats:
+    """Numbers whose running sums are the rounded running sums of `values`, so that errors do not add up."""
+    sums = np.round(np.cumsum(values), digits)
+    return np.round(np.diff(sums, prepend=0.0), digits)
+
+
+THINNED: dict[str, Callable[[pd.DataFrame], pd.DataFrame]] = {SENTENCES: _sentences, PAIRS: _pairs, ANSWERS: _answers}
