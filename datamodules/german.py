@@ -61,7 +61,7 @@ class German(ParallelData[GermanConfig]):
     Config: ClassVar[type[TaskConfig]] = GermanConfig
     headline = ("loss", "bleu", "accuracy")
     version = "german-1"
-    units: ClassVar[Mapping[str, str]] = {"distance": "words"}
+    units: ClassVar[Mapping[str, str]] = {"distance": "words from the subject to its verb, 1: next to it"}
     chance = 0.5
 
     def load(self) -> None:

@@ -160,7 +160,7 @@ class Text(TaskData[TextConfig]):
     kind = "next-token"
     headline: tuple[str, ...] = ("loss", "perplexity")
     version = "text-1"
-    units: ClassVar[Mapping[str, str]] = {"distance": "words"}
+    units: ClassVar[Mapping[str, str]] = {"distance": "words, as the suite counts them"}
 
     def __init__(self, config: TextConfig, **settings: int) -> None:
         super().__init__(config, **settings)

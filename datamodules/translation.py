@@ -3,7 +3,7 @@
 import hashlib
 import json
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar, Literal, get_args
@@ -143,6 +143,7 @@ class Translation(ParallelData[TranslationConfig]):
 
     Config: ClassVar[type[TaskConfig]] = TranslationConfig
     headline: tuple[str, ...] = ("loss", "bleu")
+    units: ClassVar[Mapping[str, str]] = {"distance": "as the contrastive set gives it"}
     version = "translation-1"
 
     def __init__(self, config: TranslationConfig, **settings: int) -> None:

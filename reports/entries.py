@@ -8,13 +8,12 @@ from pathlib import Path
 from typing import Any
 
 from reports.claims import verdicts
-from reports.digits import with_interval
 from reports.regions import Region
 from reports.register import Claim, read_register
 from reports.rows import read_study
 from reports.table import make_tables
 from reports.verdicts import Verdict
-from reports.wording import SYMBOLS, outcomes
+from reports.wording import SYMBOLS, estimate, outcomes
 
 Entry = dict[str, Any]
 
@@ -70,7 +69,7 @@ def _verdict(verdict: Verdict) -> Entry:
         {
             **plain(part),
             "symbol": SYMBOLS[part.outcome],
-            "estimate": "–" if part.value is None else with_interval(part.value, part.low, part.high),
+            "estimate": estimate(part.value, part.low, part.high),
         }
         for part in verdict.conditions
     ]

@@ -7,6 +7,7 @@ from typing import Any
 
 import pandas as pd
 
+from reports.digits import with_interval
 from reports.metrics import LONG_RANGE, facts, signed
 from reports.sequential import level_text
 from reports.table import far_distances, records
@@ -316,13 +317,10 @@ def outcomes(found: Sequence[str]) -> str:
 
 
 def estimate(value: float | None, low: float | None, high: float | None) -> str:
-    """A judged value with its interval, three digits: `+0.123 (0.1 to 0.146)`; a dash where there is none."""
+    """A judged value with its interval: `0.123 (0.100 to 0.146)`; a dash where there is none."""
     if value is None or isnan(value):
         return "–"
-    shown = f"{value:.3g}".replace("-", "−")
-    if low is None or high is None or isnan(low) or isnan(high):
-        return shown
-    return f"{shown} ({low:.3g} to {high:.3g})".replace("-", "−")
+    return with_interval(value, low, high)
 
 
 def sentence(text: str) -> str:

@@ -20,16 +20,18 @@ from tests.commands.training import quick_settings
 from tests.commands.workplace import Workplace, small
 
 COMMANDS = [command for page in documented.pages() for command in documented.commands(page)]
-OF_THE_PAGE = re.compile(r"mine\.yaml|sbatch")
+OF_THE_PAGE = re.compile(r"mine\.yaml")
 """Commands that mean something else on each page."""
 
 
 def different() -> Iterator[Any]:
-    """Commands with another text or, where the page matters, on another page; named by the first place of each."""
-    places: dict[tuple[str, str], list[Command]] = {}
+    """Commands that differ in text or, where the page matters, in page; named by the first place of each."""
+    places: dict[Any, list[Command]] = {}
     for command in COMMANDS:
+        rule = rule_of(command)
         page = command.place.rpartition(":")[0] if OF_THE_PAGE.search(command.text) else ""
-        places.setdefault((page, command.text), []).append(command)
+        key = rule if rule is not None and rule.together else (page, command.text)
+        places.setdefault(key, []).append(command)
     for commands in places.values():
         rule = rule_of(commands[0])
         text = commands[0].text.splitlines()[0]
@@ -69,7 +71,7 @@ def test_a_command_does_what_the_page_says(commands: list[Command], place: Workp
     try:
         rule.check(place, command)
     except BaseException as error:
-        error.add_note(f"{command.text}\n  stands in {where}")
+        error.add_note("\n".join(f"{each.place}: {each.text}" for each in commands))
         raise
 
 

@@ -86,8 +86,8 @@ def test_a_claim_has_its_verdict_values_and_record(tmp_path: Path) -> None:
     text = page_text(PAGE, evidence(tmp_path))
     assert "1 of the register ([reports/claims](../../reports/claims)): 1 supported." in text
     assert f"### `order`: ✓{NO_BREAK}supported\n\nIt is \\| so. (speed; [`lecture`](r/lecture/))" in text
-    assert "| ✓ | Accuracy | `next` | 0.5 (0.25 to 0.75) | at least 0.2 | 3 of 3 seeds |" in text
-    assert "| ✓ | Accuracy | `reverse` | 0.125 (0.25 to 0.75) | at least 0.2 | 3 of 3 seeds |" in text
+    assert "| ✓ | Accuracy | `next` | 0.500 (0.250 to 0.750) | at least 0.2 | 3 of 3 seeds |" in text
+    assert "| ✓ | Accuracy | `reverse` | 0.125 (0.250 to 0.750) | at least 0.2 | 3 of 3 seeds |" in text
     assert "- `order`: It is not so elsewhere." in text
 
 

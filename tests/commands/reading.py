@@ -4,6 +4,7 @@ import csv
 import json
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -41,14 +42,6 @@ def lists(place: Workplace, command: Command) -> None:
     }[what]
     assert [name for name in names if name not in out] == []
     assert len(json.loads(place.ablations("list", what, "--json").good().out)) == len(names)
-
-
-def page_of_components(place: Workplace, command: Command) -> None:
-    """What is printed is the page, wherever it goes."""
-    ran = place.typed(command).good()
-    page = (ROOT / "docs/components.md").read_text(encoding="utf-8")
-    assert ran.out == page
-    assert (place.folder / "docs/components.md").read_text(encoding="utf-8") == page
 
 
 def explains(place: Workplace, command: Command) -> None:
@@ -153,10 +146,20 @@ def records(place: Workplace, command: Command) -> None:
     """`ablations record STUDY`: rows, effects and verdicts below docs/results."""
     place.quick()
     place.typed(command).good()
-    there = place.folder / "docs/results/quick"
+    into = re.search(r"--into (\S+)", command.text)
+    there = place.folder / (into[1] if into else "docs/results") / "quick"
     assert json.loads((there / "record.json").read_text(encoding="utf-8"))
     names = ("runs.csv", "metrics.csv.gz", "effects.csv", "claims.csv", "index.html", "figures")
     assert [name for name in names if not (there / name).exists()] == []
+
+
+def fills_blocks(place: Workplace, command: Command) -> None:
+    """The parts of pages that are made from the results, in copies of the pages."""
+    copies = place.folder / "copies"
+    shutil.copytree(place.folder / "docs", copies / "docs")
+    shutil.copy(ROOT / "README.md", copies)
+    place.shell(f"{command.text.removesuffix(' --check')} copies/README.md copies/docs/*.md").good()
+    assert place.shell(f"{command.text.removesuffix(' --check')} --check copies/README.md copies/docs/*.md").good()
 
 
 def handbook(place: Workplace, command: Command) -> None:

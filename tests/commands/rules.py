@@ -13,11 +13,14 @@ Check = Callable[[Workplace, Command], None]
 
 @dataclass(frozen=True)
 class Rule:
-    """A pattern for commands and what executes them; `slow` where it takes more than a few seconds."""
+    """A pattern for commands and what executes them."""
 
     pattern: str
     check: Check
     slow: bool = False
+    """Whether it takes more than a few seconds."""
+    together: bool = False
+    """Whether the commands are lines of one session: the check types all of them, once."""
 
     def fits(self, command: Command) -> bool:
         """Whether the pattern is the whole command."""
@@ -33,8 +36,6 @@ BENCHMARK = r"(?:OMP_NUM_THREADS=1 )?(?:\.venv/bin/)?python tests/benchmarks/"
 RULES = [
     WITHOUT_GPU,
     # what there is
-    Rule(r"ablations list components --markdown > docs/components\.md", reading.page_of_components),
-    Rule(r"ablations list components --markdown", reading.page_of_components),
     Rule(r"ablations list (studies|components|tasks|claims)(?: --json)?", reading.lists),
     Rule(r"ablations explain [\w-]+", reading.explains),
     Rule(r"ablations train (?:--task\.name \w+ )?--help", reading.documents_every_field),
@@ -46,6 +47,8 @@ RULES = [
     Rule(r"ablations clean quick(?: --remove [\w,]+)?", reading.cleans),
     Rule(r"runs/STUDY/.*", reading.disk),
     Rule(r"ablations report quick(?: --open| --watch)?", reading.reports),
+    Rule(r"ablations record (?:quick|STUDY)(?: --into \w+)?", reading.records),
+    Rule(r"(?:\.venv/bin/)?python -m ablations\.blocks(?: --check)?", reading.fills_blocks, slow=True),
     Rule(rf"ablations report {STUDY} {STUDY}|ablations report A B", reading.compares),
     Rule(r"(?:\.venv/bin/)?python -m ablations\.handbook(?: --check)?", reading.handbook, slow=True),
     Rule(rf"ablations claims {STUDY}", reading.judges, slow=True),
@@ -63,14 +66,13 @@ RULES = [
     Rule(r"ablations run quick --(devices cpu|per-device|timeout|set train\.).*", training.in_places, slow=True),
     Rule(r"CUDA_VISIBLE_DEVICES=\S+ ablations run quick", reading.falls_to_the_cpu, slow=True),
     Rule(r"ablations run mine\.yaml(?: --tensorboard)?", training.mine, slow=True),
-    Rule(r"RAY_ADDRESS=HEAD:6379 ablations run lecture --executor ray", outside.on_a_cluster, slow=True),
     Rule(r"ablations run quick --executor ray", outside.on_ray, slow=True),
     Rule(r"ablations run multi30k-quick --set task\.root=path/to/multi30k", training.with_data, slow=True),
     Rule(rf"ablations run {STUDY}{SET}", training.shipped, slow=True),
     Rule(r"ablations tune mine\.yaml(?: --storage postgresql://\S+)?", training.tunes, slow=True),
     Rule(r"ablations train --task\.name .*", training.trains),
     # other programs
-    Rule(r"make [a-z-]+", outside.makes),
+    Rule(r"make [a-z-]+(?: RESULTS=[\w-]+)?", outside.makes),
     Rule(r"pip install -e '\.\[\w+\]'(?: -c requirements\.lock)?", outside.would_install, slow=True),
     Rule(r"apt install \w+", outside.packaged),
     Rule(r"\.venv/bin/pre-commit install", outside.hooks),
@@ -79,9 +81,13 @@ RULES = [
     Rule(r"\.venv/bin/python -m pytest tests/gpu", outside.collects, slow=True),
     Rule(r"(?:\.venv/bin/)?python tests/gpu/throughput\.py", outside.packs, slow=True),
     Rule(r"#!/bin/bash\n#SBATCH .*", outside.script_of_an_array, slow=True),
-    Rule(r"(?:job=\$\()?sbatch --.*", outside.submits, slow=True),
-    Rule(r"ray get-auth-token --generate|chmod 600", outside.ray_token, slow=True),
-    Rule(r"ray start(?: --head| --address).*|ray start", outside.on_a_cluster, slow=True),
+    Rule(r"(?:job=\$\()?sbatch --.*", outside.submits, slow=True, together=True),
+    Rule(
+        r"ray get-auth-token --generate|chmod 600|ray start.*|RAY_ADDRESS=HEAD:6379 ablations run .*",
+        outside.on_a_cluster,
+        slow=True,
+        together=True,
+    ),
     Rule(rf"{BENCHMARK}(?:looks|coverage)\.py", outside.simulates, slow=True),
     Rule(rf"{BENCHMARK}startup\.py", outside.starts, slow=True),
     Rule(rf"{BENCHMARK}report\.py --study runs/quick", outside.measures_the_report, slow=True),

@@ -34,7 +34,7 @@ def python(text: str, place: Workplace, patch: pytest.MonkeyPatch) -> None:
         return
     mpl.use("Agg")
     before = set(place.folder.iterdir())
-    exec(compile(text, "snippet", "exec"), {"__name__": "snippet"})
+    exec(compile(text, "snippet", "exec"), {"__name__": "__main__"})
     for written in set(place.folder.iterdir()) - before:
         assert written.stat().st_size
 

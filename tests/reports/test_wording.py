@@ -268,7 +268,7 @@ def test_outcomes_are_counted_in_the_order_of_the_rule() -> None:
 
 
 def test_estimates_have_three_digits_and_their_interval() -> None:
-    assert estimate(-0.12345, -0.2, 0.0512) == "−0.123 (−0.2 to 0.0512)"
+    assert estimate(-0.12345, -0.2, 0.0512) == "−0.123 (−0.200 to 0.0512)"
     assert estimate(0.5, None, None) == "0.5"
     assert estimate(None, None, None) == "–"
     assert estimate(NAN, NAN, NAN) == "–"

@@ -67,7 +67,7 @@ def test_many_conditions_are_spread_over_pictures(tmp_path: Path) -> None:
 
 def test_a_picture_says_in_words_what_is_to_be_seen(tmp_path: Path) -> None:
     (picture,) = claim_pictures(verdict(judged()), LOOKS, Gallery(tmp_path), "250")
-    assert picture.alt == "Order <matters>. Quantity 0: supported, 0.2 (0.1 to 0.3), wanted at least 0.1."
+    assert picture.alt == "Order <matters>. Quantity 0: supported, 0.200 (0.100 to 0.300), wanted at least 0.1."
     assert 'aria-label="Order &lt;matters&gt;' in picture.svg
     assert picture.caption == ("2 of 2 seeds. Speed: holds within 250 steps, and a longer run may undo it. Task order.")
 

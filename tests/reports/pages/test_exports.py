@@ -129,7 +129,7 @@ def test_claims_tell_their_steps_seeds_and_what_was_compared(quick: Path, tmp_pa
     assert table["condition_counted"].tolist() == [3, 0]
     text = (tmp_path / "report.md").read_text("utf-8")
     assert "speed, 250 steps" in text
-    assert "loss rises: supported, 0.5 (0.25 to 0.75), wanted at least 0.1, n 3 of 3" in text
+    assert "loss rises: supported, 0.500 (0.250 to 0.750), wanted at least 0.1, n 3 of 3" in text
     assert "### 7" in text
     (lines,) = check_tabulars((tmp_path / "verdicts.tex").read_text("utf-8"))
     assert lines[1][3] == "speed, 250 steps"

@@ -54,7 +54,7 @@ def test_the_overview_has_a_row_a_claim_that_leads_to_its_article(page_of: Calla
     page = page_of(verdict("one"), verdict("two", section="Heads (41:44)", provisional=True), not_run("three"))
     tables = page.source[page.source.index('id="verdicts"') : page.source.index("The evidence for each claim")]
     assert tables.count("<table") == 2
-    for text in ("Masking (21:23)", "Heads (41:44)", "0.2 (0.1 to 0.3)", "at least 0.1", "speed, 250 steps", "2 of 2"):
+    for text in ("Masking (21:23)", "Heads (41:44)", "0.200 (0.100 to 0.300)", "at least 0.1", "speed, 250 steps", "2 of 2"):
         assert text in tables
     assert tables.count('<span class="tag">provisional</span>') == 1
     links = [attributes["href"] for tag, attributes in page.tags if tag == "a" and attributes.get("href")]
@@ -78,7 +78,7 @@ def test_an_article_has_picture_text_and_counter_evidence(page_of: Callable[...,
     page = page_of(verdict("one", judged(1, held_equal="steps"), judged(2, outcome="inconclusive", reason="too few")))
     article = page.source[page.source.index("<article") : page.source.index("</article>")]
     assert article.count("<svg") == 1
-    assert "Quantity 1: <b>0.2 (0.1 to 0.3)</b>, wanted: at least 0.1; 2 of 2 seeds." in article
+    assert "Quantity 1: <b>0.200 (0.100 to 0.300)</b>, wanted: at least 0.1; 2 of 2 seeds." in article
     assert article.count("Held equal: steps.") == 1
     assert "Against it: Against one" in article
     rows = page.source[page.source.index('id="verdicts"') : page.source.index("<article")]
