@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from reports.items import ANSWERS, PAIRS, SENTENCES, TIE, Floats
+from reports.items import ANSWERS, PAIRS, SENTENCES, TIE, Floats, group_starts
 from reports.rows import RowsError, RunRow, StudyRows, read_study
 from reports.trials import TRIALS
 
@@ -34,8 +34,11 @@ START = datetime(2000, 1, 1, tzinfo=UTC)
 EXACT = 5e-7
 """How far rounding may move a mean over test items: half of what `reports.items` takes for the same number."""
 
-FINE = 20
-"""Steps of rounded numbers in a standard deviation of the items, at least: their variance grows by 1 in 2,400."""
+FINE = 10
+"""Steps of rounded numbers in a standard deviation of the items, at least: their variance grows by 1 in 600."""
+
+DIGITS = range(7, -2, -1)
+"""Decimals of log-probabilities, the most exact first."""
 
 Scrub = Callable[[Any], Any]
 
@@ -123,9 +126,12 @@ def _curves(row: RunRow) -> bytes:
 
 
 def _thinned(path: Path, thin: Callable[[pd.DataFrame], pd.DataFrame]) -> bytes:
-    """A table of items, thinned; its main test set alone."""
+    """A table of items, thinned; its main test set alone. One in which some number is none stays as it is."""
     table = pd.read_csv(path, na_filter=False)
-    return thin(table[table["set"] == ""]).to_csv(index=False).encode()
+    main = table[table["set"] == ""]
+    numbers = [name for name in ("nats", "right", "wrong") if name in table.columns]
+    are_numbers = len(main) and np.isfinite(main[numbers].apply(pd.to_numeric, errors="coerce")).all(axis=None)
+    return (thin(main) if are_numbers else main).to_csv(index=False).encode()
 
 
 def _sentences(table: pd.DataFrame) -> pd.DataFrame:
@@ -133,17 +139,21 @@ def _sentences(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def _answers(table: pd.DataFrame) -> pd.DataFrame:
-    return _rounded(table, "nats", "answers")
+    """Groups of sequences as `reports.items` draws them, with how many sequences each has."""
+    starts = group_starts(len(table))
+    sums = table.drop(columns="set").assign(sequences=1).groupby(np.searchsorted(starts, range(len(table)), "right"))
+    return _rounded(sums.sum(min_count=1).assign(set=""), "nats", "answers")
 
 
 def _pairs(table: pd.DataFrame) -> pd.DataFrame:
-    """Log-probabilities as exact as it takes to see which side is likelier, in sum and per token."""
-    sides = [name for name in ("right", "wrong") if name in table.columns]
-    for digits in range(2, 8):
-        rounded = table.round(dict.fromkeys(sides, digits))
-        if _winners(rounded).equals(_winners(table)):
-            return rounded
-    return table
+    """Log-probabilities as exact as it takes to see in each row which side is likelier, in sum and per token."""
+    found, wanted = table.copy(), _winners(table)
+    sides = ["right", "wrong"]
+    for digits in DIGITS:
+        rounded = table[sides].round(digits)
+        kept = (_winners(table.assign(**{side: rounded[side] for side in sides})) == wanted).all(axis=1)
+        found.loc[kept, sides] = rounded[kept]
+    return found
 
 
 def _winners(table: pd.DataFrame) -> pd.DataFrame:

@@ -1,6 +1,7 @@
 """Test items of runs: what outputs/ holds of each, and what drawing other items would have made of a run's scores.
 
     outputs/translations.csv.gz   set, source, reference, hypothesis, nats, tokens, counts of BLEU and chrF
+    outputs/answers.csv.gz        set, right, answers, nats (and sequences, where a row is a group of them)
     outputs/contrasts.csv.gz      set, distance, category, log-probabilities of the right and the wrong side
 
 Row n is the same item in every run of a task, so that the same draw of items serves all runs of an experiment.
@@ -184,14 +185,14 @@ def _of_sentences(run_folder: Path) -> Iterator[Counted]:
 
 def _of_sequences(run_folder: Path, *, with_accuracy: bool) -> Iterator[Counted]:
     """Of taggers and language models: loss, and accuracy unless it is that of pairs."""
-    table = _main_set(run_folder / ANSWERS, numbers=("right", "answers", "nats"))
+    table = _main_set(run_folder / ANSWERS, numbers=("right", "answers", "nats"), optional=("sequences",))
     if table is not None:
         counts = _columns(table, ["right", "answers", "nats"])
-        grouped = np.add.reduceat(counts, _group_starts(len(counts)), axis=0)
+        grouped = np.add.reduceat(counts, group_starts(len(counts)), axis=0)
         right, answers, nats = grouped.T
         yield Counted(
             items=zlib.crc32(counts[:, 1].tobytes()),
-            single=len(counts),
+            single=int(table["sequences"].sum()) if "sequences" in table.columns else len(counts),
             statistics={
                 **({"accuracy": ("ratio", np.stack([right, answers], axis=1))} if with_accuracy else {}),
                 "loss": ("ratio", np.stack([nats, answers], axis=1)),
@@ -200,7 +201,7 @@ def _of_sequences(run_folder: Path, *, with_accuracy: bool) -> Iterator[Counted]
         )
 
 
-def _group_starts(n: int) -> NDArray[np.int64]:
+def group_starts(n: int) -> NDArray[np.int64]:
     """Where each of at most GROUPS groups of n neighbours begins; their sizes differ by one at most."""
     groups = min(n, GROUPS)
     return np.arange(groups, dtype=np.int64) * n // groups

@@ -140,7 +140,7 @@ def on_ray(place: Workplace, command: Command) -> None:
 CLUSTER = """
 trap 'kill $node; wait $node; kill $head; wait $head' EXIT
 mkdir "$HOME" && ray get-auth-token --generate && chmod 600 "$HOME/.ray/auth_token" || exit 3
-export RAY_AUTH_MODE=token
+export RAY_AUTH_MODE=token RAY_worker_niceness=0
 {head} --block --num-cpus=1 --temp-dir="$HOME/r" > head.log 2>&1 &
 head=$!
 until (echo > /dev/tcp/127.0.0.1/{port}) 2> /dev/null; do kill -0 $head && sleep 0.3 || exit 4; done
@@ -148,7 +148,8 @@ until (echo > /dev/tcp/127.0.0.1/{port}) 2> /dev/null; do kill -0 $head && sleep
 node=$!
 {run}
 """
-"""Each line stays in the foreground (--block), so that what it starts ends with it."""
+"""Each line stays in the foreground (--block), so that what it starts ends with it. Ray's workers have niceness
+15 unless told otherwise, and would wait for all other tests."""
 
 
 def on_a_cluster(place: Workplace, command: Command) -> None:

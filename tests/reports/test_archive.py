@@ -11,7 +11,7 @@ import pytest
 
 from reports import archive
 from reports.archive import ARCHIVE, pack, unpack
-from reports.items import resampled_by_metric
+from reports.items import counted, resampled_by_metric
 from reports.rows import RowsError, read_metrics, read_study
 from reports.table import make_tables
 from tests.reports.conftest import Maker
@@ -141,15 +141,40 @@ def test_rounded_items_still_make_the_reported_number(folder: Path, tmp_path: Pa
     assert max(sizes[6:]) < min(sizes[:6])
 
 
-def test_pairs_keep_their_winners() -> None:
+def test_pairs_keep_their_winners_and_no_more_digits_than_that_takes() -> None:
+    """By hand: tens tell the first and the third row, which ties; the second needs three decimals."""
     table = pd.DataFrame(
         {
-            "right": [-5.123456, -7.00005, -3.0],
-            "wrong": [-5.127, -7.0002, -3.0],
+            "right": [-15.123456, -7.00005, -3.0],
+            "wrong": [-27.127, -7.0012, -3.0],
             "right_tokens": [5, 7, 3],
             "wrong_tokens": [5, 7, 3],
         }
     )
     rounded = archive._pairs(table)
+    assert rounded["right"].tolist() == [-20.0, -7.0, -0.0]
+    assert rounded["wrong"].tolist() == [-30.0, -7.001, -0.0]
     assert archive._winners(rounded).equals(archive._winners(table))
-    assert rounded["right"].iloc[0] != table["right"].iloc[0]
+    assert archive._winners(table)["sum"].tolist() == [True, True, False]
+
+
+def test_sequences_are_kept_in_the_groups_that_are_drawn(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Eleven sequences in four groups: 0 to 1, 2 to 4, 5 to 7, 8 to 10."""
+    monkeypatch.setattr("reports.items.GROUPS", 4)
+    table = answers(3, 1.0).query("set == ''")
+    kept = archive._answers(table)
+    assert kept["sequences"].tolist() == [2, 3, 3, 3]
+    assert kept["answers"].tolist() == [10, 15, 15, 15]
+    assert kept["nats"].sum() == pytest.approx(table["nats"].sum(), abs=1e-4)
+    for frame, name in ((table, "whole"), (kept, "grouped")):
+        place = tmp_path / name / "outputs"
+        place.mkdir(parents=True)
+        (place / "answers.csv.gz").write_bytes(gzip.compress(frame.to_csv(index=False).encode()))
+    whole, grouped = (counted(tmp_path / name, [])[0] for name in ("whole", "grouped"))
+    assert (whole.single, whole.size) == (grouped.single, grouped.size) == (11, 4)
+
+
+def test_items_of_which_one_is_no_number_stay_as_they_are(tmp_path: Path) -> None:
+    text = "set,right,answers,nats\n,3,5,\n,4,5,2.123456789\n"
+    (tmp_path / "answers.csv.gz").write_bytes(gzip.compress(text.encode()))
+    assert archive._thinned(tmp_path / "answers.csv.gz", archive._answers).decode() == text
