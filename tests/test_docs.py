@@ -3,7 +3,6 @@
 import re
 import shlex
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -11,8 +10,6 @@ from ablations.cli import USER_ERRORS, main
 from ablations.components import choices
 from ablations.explain import find
 from ablations.listing import studies
-from ablations.load import make_study
-from ablations.sections import load_yaml
 from ablations.worked import EXAMPLES
 from reports.register import read_register
 
@@ -39,24 +36,6 @@ def test_the_readme_lists_the_shipped_studies() -> None:
     assert set(re.findall(r"^\| `([\w-]+)` \|", README, re.M)) == {study["name"] for study in studies()}
 
 
-def test_the_ten_line_study_of_the_readme_is_one() -> None:
-    text = re.search(r"```yaml\n(.*?)```", README, re.S)
-    assert text is not None
-    study = make_study(load_yaml(text[1], "README.md"))
-    assert len(study.experiments[0].variants) == 5
-
-
-def test_commands_of_the_readme_exist(capsys: pytest.CaptureFixture[str]) -> None:
-    from ablations.cli import _parser
-
-    lines = [line.strip().partition("#")[0] for line in README.splitlines() if line.startswith("    ablations ")]
-    assert len(lines) >= 8
-    for line in lines:
-        command = shlex.split(line.partition("<")[0])[1:]
-        if command[0] != "train":  # has flags of its own, see test_cli
-            _parser().parse_args(command)
-
-
 def test_the_errors_that_the_command_line_turns_into_one_line_exist() -> None:
     from datamodules.errors import DataError
     from models.config import ConfigError
@@ -77,27 +56,6 @@ def test_links_lead_somewhere(path: Path) -> None:
         re.sub(r"[^\w -]", "", line.lstrip("# ").lower()).replace(" ", "-") for line in re.findall("^#.*", text, re.M)
     }
     assert set(re.findall(r"\]\(#([^)]+)\)", text)) <= headings
-
-
-def test_the_position_scheme_of_the_contributing_page_works(monkeypatch: pytest.MonkeyPatch) -> None:
-    import torch
-
-    from models import positions
-    from models.build import build_model
-    from models.config import ModelConfig, TaskShape
-
-    code = re.search(r"```python\n(.*?)```", (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8"), re.S)
-    assert code is not None
-    names: dict[str, Any] = {"Position": positions.Position, "Tensor": torch.Tensor}
-    exec(code[1], names)
-    monkeypatch.setitem(positions.POSITIONS, "tent", names["Tent"])
-    shape = TaskShape(kind="tagging", input_sizes=(7,), output_size=7)
-    ids = torch.tensor([[1, 2, 3, 4, 5]])
-    tent, none = (
-        build_model(ModelConfig(architecture="encoder", d_model=12, n_heads=3, position=name), shape, seed=0)(ids)
-        for name in ("tent", "none")
-    )
-    assert not torch.allclose(tent, none)
 
 
 LECTURE = (ROOT / "docs/lecture.md").read_text(encoding="utf-8")
@@ -169,18 +127,6 @@ def written(path: Path) -> list[str]:
     text = path.read_text(encoding="utf-8")
     lines = [line.strip().partition(" # ")[0] for line in text.splitlines() if line.startswith("    ablations ")]
     return [command.partition(" <")[0] for command in [*lines, *re.findall(r"`(ablations [^`]+)`", text)]]
-
-
-@pytest.mark.parametrize("path", [ROOT / "docs/lecture.md"], ids=lambda path: path.name)
-def test_commands_of_the_pages_on_the_lecture_can_be_typed(path: Path) -> None:
-    from ablations.cli import _parser
-
-    commands = written(path)
-    assert len(commands) > 20
-    for command in commands:
-        verb, *words = shlex.split(command)[1:]
-        if verb != "train":  # tried in test_components
-            _parser().parse_args([verb, *words])
 
 
 @pytest.mark.parametrize("path", [ROOT / "README.md", *DOCS], ids=lambda path: path.name)
