@@ -28,7 +28,7 @@ def test_the_tree_in_the_readme_names_every_file(package: str) -> None:
 
 def test_the_tree_names_no_file_that_is_not_there() -> None:
     tree = README[README.index("pyproject.toml   ") :]
-    there = {path.name for package in PACKAGES for path in (ROOT / package).rglob("*.py")}
+    there = {path.name for package in (*PACKAGES, "tests") for path in (ROOT / package).rglob("*.py")}
     assert set(re.findall(r"\b\w+\.py\b", tree)) <= there
 
 
