@@ -35,7 +35,7 @@ def _encode(vocabulary: Vocabulary, text: str) -> Integers:
         return vocabulary.encode([text])[0]
     except KeyError as error:
         raise DataError(
-            f"{error.args[0]!r} is not in the vocabulary: a run knows the words of its training text, one blank between two"
+            f"{error.args[0]!r} is not in the vocabulary of the training text (between two words stands one blank)"
         ) from error
 
 

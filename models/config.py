@@ -240,7 +240,7 @@ class ModelConfig:
                 )
         if (position.rotates and not attention.takes_rotation) or (position.biases and not attention.takes_bias):
             raise ConfigError(
-                f"position={self.position!r}: needs scores of queries and keys, which attention={self.attention} does not have"
+                f"position={self.position!r}: needs scores of queries and keys, which attention={self.attention} lacks"
             )
         width = self.n_heads * self.head_width
         for name in ("query_key", "value_projection", "output_projection"):

@@ -52,7 +52,8 @@ def test_a_result_of_the_same_code_is_taken_whole_under_the_names_of_this_study(
     assert read_result(copied) == read_result(place)
     assert (copied / "outputs/answers.csv").read_text() == "right\n5\n"
     run, original = read_run(copied), read_run(place)
-    assert run is not None and original is not None
+    assert run is not None
+    assert original is not None
     assert (run["study"], run["experiment"]) == ("second", "again")
     assert original["experiment"] == "copy"
     assert run["config"] == original["config"]

@@ -54,7 +54,14 @@ def test_the_overview_has_a_row_a_claim_that_leads_to_its_article(page_of: Calla
     page = page_of(verdict("one"), verdict("two", section="Heads (41:44)", provisional=True), not_run("three"))
     tables = page.source[page.source.index('id="verdicts"') : page.source.index("The evidence for each claim")]
     assert tables.count("<table") == 2
-    for text in ("Masking (21:23)", "Heads (41:44)", "0.200 (0.100 to 0.300)", "at least 0.1", "speed, 250 steps", "2 of 2"):
+    for text in (
+        "Masking (21:23)",
+        "Heads (41:44)",
+        "0.200 (0.100 to 0.300)",
+        "at least 0.1",
+        "speed, 250 steps",
+        "2 of 2",
+    ):
         assert text in tables
     assert tables.count('<span class="tag">provisional</span>') == 1
     links = [attributes["href"] for tag, attributes in page.tags if tag == "a" and attributes.get("href")]
