@@ -14,6 +14,7 @@ import lzma
 import tarfile
 from collections.abc import Callable, Iterator, Mapping
 from datetime import UTC, datetime
+from functools import partial
 from math import ceil, log10
 from pathlib import Path, PurePath
 from typing import Any
@@ -22,7 +23,7 @@ import numpy as np
 import pandas as pd
 
 from reports.items import ANSWERS, PAIRS, SENTENCES, TIE, Floats, group_starts
-from reports.rows import RowsError, RunRow, StudyRows, read_study
+from reports.rows import RowsError, StudyRows, read_study
 from reports.trials import TRIALS
 
 ARCHIVE = "rows.tar.xz"
@@ -83,10 +84,9 @@ def _files(study: StudyRows) -> Iterator[tuple[str, bytes]]:
     places = {row.folder: row.folder.relative_to(study.folder).as_posix() for row in runs}
     yield from ((f"{places[row.folder]}/run.json", _json(scrub(row.run))) for row in runs)
     yield from ((f"{places[row.folder]}/result.json", _json(scrub(row.result))) for row in runs)
-    yield from ((f"{places[row.folder]}/metrics.csv", _curves(row)) for row in runs)
-    for output, thin in THINNED.items():
-        for row in (row for row in runs if (row.folder / output).is_file()):
-            yield f"{places[row.folder]}/{output.removesuffix('.gz')}", _thinned(row.folder / output, thin)
+    for name, thin in THINNED.items():
+        for row in (row for row in runs if (row.folder / name).is_file()):
+            yield f"{places[row.folder]}/{name.removesuffix('.gz')}", thin(row.folder / name)
 
 
 def _json(content: Any) -> bytes:
@@ -116,16 +116,15 @@ def _scrubber(study: StudyRows) -> Scrub:
     return scrub
 
 
-def _curves(row: RunRow) -> bytes:
+def _curves(path: Path) -> bytes:
     """The lines of metrics.csv that tables are made of: its header, and validation over all of the set."""
-    path = row.folder / "metrics.csv"
-    header, *lines = path.read_text(encoding="utf-8").splitlines() if path.is_file() else [""]
+    header, *lines = path.read_text(encoding="utf-8").splitlines()
     parts = ((line, line.split(",")) for line in lines)
     kept = [line for line, (_, split, _, coordinate, _) in parts if (split, coordinate) == ("validation", "")]
     return "".join(f"{line}\n" for line in [header, *kept]).encode()
 
 
-def _thinned(path: Path, thin: Callable[[pd.DataFrame], pd.DataFrame]) -> bytes:
+def _items(thin: Callable[[pd.DataFrame], pd.DataFrame], path: Path) -> bytes:
     """A table of items, thinned; its main test set alone. One in which some number is none stays as it is."""
     table = pd.read_csv(path, na_filter=False)
     main = table[table["set"] == ""]
@@ -180,4 +179,9 @@ def _rounded_sums(values: Floats, digits: int) -> Floats:
     return np.round(np.diff(sums, prepend=0.0), digits)
 
 
-THINNED: dict[str, Callable[[pd.DataFrame], pd.DataFrame]] = {SENTENCES: _sentences, PAIRS: _pairs, ANSWERS: _answers}
+THINNED: Mapping[str, Callable[[Path], bytes]] = {
+    "metrics.csv": _curves,
+    SENTENCES: partial(_items, _sentences),
+    PAIRS: partial(_items, _pairs),
+    ANSWERS: partial(_items, _answers),
+}

@@ -320,7 +320,9 @@ def _runs(record: Record) -> str:
 
 
 def _time(seconds: float) -> str:
-    """`12 min`; from two hours on `3.4 h`."""
+    """`40 s`; from a hundred seconds on `12 min`; from two hours on `3.4 h`."""
+    if seconds < 100:
+        return f"{seconds:.0f} s"
     return f"{seconds / 60:.0f} min" if seconds < 7200 else f"{seconds / 3600:.1f} h"
 
 

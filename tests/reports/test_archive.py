@@ -82,6 +82,14 @@ def test_logs_and_what_no_table_needs_stay_behind(folder: Path, tmp_path: Path) 
     assert len(items) == SEQUENCES
 
 
+def test_a_run_without_curves_has_none_afterwards(folder: Path, tmp_path: Path) -> None:
+    """One that measures a model and trains nothing."""
+    next(folder.glob("e1/*/*/metrics.csv")).unlink()
+    after = make_tables(read_study(round_trip(folder, tmp_path)))
+    assert after.problems == []
+    assert len(after.curves) == 5
+
+
 def test_an_archive_says_nothing_of_machine_day_and_folders(folder: Path, tmp_path: Path) -> None:
     first = next(folder.glob("e1/*/*/run.json"))
     run = json.loads(first.read_text())
@@ -177,4 +185,4 @@ def test_sequences_are_kept_in_the_groups_that_are_drawn(monkeypatch: pytest.Mon
 def test_items_of_which_one_is_no_number_stay_as_they_are(tmp_path: Path) -> None:
     text = "set,right,answers,nats\n,3,5,\n,4,5,2.123456789\n"
     (tmp_path / "answers.csv.gz").write_bytes(gzip.compress(text.encode()))
-    assert archive._thinned(tmp_path / "answers.csv.gz", archive._answers).decode() == text
+    assert archive.THINNED["outputs/answers.csv.gz"](tmp_path / "answers.csv.gz").decode() == text
