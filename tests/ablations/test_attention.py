@@ -182,7 +182,7 @@ def test_two_runs_stand_under_titles_that_tell_them_apart(folder: Path, tmp_path
     assert list(maps["run"].unique()) == [f"e, base, seed 0 ({place.name[-8:]})" for place in (folder, lstm)]
     assert maps["part"].cat.categories.tolist()[:3] == ["encoder", "decoder", "cross-attention"]
     assert attention_of_runs([folder], SENTENCE, TARGET)["run"].unique().tolist() == ["base"]
-    with pytest.raises(ConfigError, match="stands there twice"):
+    with pytest.raises(ConfigError, match="named twice"):
         attention_of_runs([folder, folder], SENTENCE, TARGET)
 
 

@@ -45,7 +45,7 @@ def test_a_variant_that_sees_the_words_it_is_to_say_is_marked_and_a_whole_sectio
     write_plan(study, study.runs(), tmp_path)
     experiment = read_plan(tmp_path)["experiments"]["german"]
     assert experiment["marks"] == {"no mask": ["leaks_future"]}
-    assert experiment["units"] == {"distance": "words"}
+    assert experiment["units"] == {"distance": "words from the subject to its verb, 1: next to it"}
     assert "model.architecture" in experiment["components"]
     assert not {"model.initialisation", "model.d_model"} & set(experiment["components"])
 
