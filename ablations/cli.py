@@ -376,6 +376,8 @@ def _study_folder(options: argparse.Namespace, study: str | None = None) -> Path
     given = name = options.study if study is None else study
     if os.sep in name and (Path(name) / "plan.json").is_file():
         return Path(name)
+    if (Path(name) / "rows.tar.xz").is_file():
+        raise RowsError(f"study {name!r}: a record; lay out its rows.tar.xz first, as docs/results/README.md says")
     if name.endswith((".yaml", ".yml")):
         import yaml
 

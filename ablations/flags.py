@@ -230,7 +230,8 @@ def _fair(command: argparse.ArgumentParser) -> None:
 
 
 def _storage(command: argparse.ArgumentParser) -> None:
-    command.add_argument("--storage", metavar="URL", help="of Optuna, for several machines: postgresql://... (a file)")
+    told = "of Optuna, for several machines: postgresql://... (default: a file in the study's folder)"
+    command.add_argument("--storage", metavar="URL", help=told)
 
 
 def _folder(command: argparse.ArgumentParser) -> None:

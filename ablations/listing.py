@@ -20,7 +20,7 @@ def studies() -> Entries:
         yaml.safe_load(path.read_text(encoding="utf-8"))
         for path in sorted(SHIPPED.glob("*.yaml"), key=lambda path: path.stem)
     ]
-    return [{"name": study["name"], "description": study.get("description", "")} for study in plain]
+    return [{"name": study["name"], "description": study.get("description", "").replace("`", "")} for study in plain]
 
 
 def show(what: str, entries: Entries) -> None:

@@ -84,7 +84,7 @@ def render(
     overall = overall_grid(originals(experiments))
     return template.render(
         study=study.plan["study"],
-        description=study.plan.get("description", ""),
+        description=study.plan.get("description", "").replace("`", ""),
         headline=told or _headline(study, sections, head),
         lead=head,
         progress=summary.progress(study),

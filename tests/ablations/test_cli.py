@@ -668,3 +668,11 @@ def test_what_is_tuned_can_be_planned_before_the_search(
     assert {entry["experiment"] for entry in json.loads(shown.out)} == {"copy"}
     assert "0 of 6 trials have ended" in shown.err
     assert not (tmp_path / "runs").exists()
+
+
+def test_the_folder_of_a_record_is_no_study_and_the_message_says_what_it_is(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "rows.tar.xz").write_bytes(b"")
+    assert main(["report", str(tmp_path)]) == 2
+    assert "a record; lay out its rows.tar.xz first" in capsys.readouterr().err

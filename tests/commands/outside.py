@@ -66,6 +66,14 @@ def collects(place: Workplace, command: Command) -> None:
     assert place.shell(f"{command.text} --collect-only -q -p no:cacheprovider").status in (0, 5)
 
 
+def tests_a_value(place: Workplace, command: Command) -> None:
+    """Tests that know a value of a component by its name, among them those of broken parts."""
+    ran = place.shell(f"{command.text.replace('NAME', 'alibi')} --collect-only -q -p no:cacheprovider").good()
+    assert {"tests/models/test_positions.py", "tests/models/test_transformer.py"} <= set(
+        re.findall(r"^[^:]+", ran.out, re.M)
+    )
+
+
 def packs(place: Workplace, command: Command) -> None:
     """The table of packed runs, on a CPU, with its smallest numbers."""
     more = [*place.settings("quick")]

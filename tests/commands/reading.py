@@ -158,8 +158,12 @@ def fills_blocks(place: Workplace, command: Command) -> None:
     copies = place.folder / "copies"
     shutil.copytree(place.folder / "docs", copies / "docs")
     shutil.copy(ROOT / "README.md", copies)
-    place.shell(f"{command.text.removesuffix(' --check')} copies/README.md copies/docs/*.md").good()
-    assert place.shell(f"{command.text.removesuffix(' --check')} --check copies/README.md copies/docs/*.md").good()
+    fill = (
+        f"{command.text.removesuffix(' --check')} --results {ROOT / 'docs/results'} copies/README.md copies/docs/*.md"
+    )
+    place.shell(fill).good()
+    assert "results/lecture" in (copies / "README.md").read_text(encoding="utf-8")
+    place.shell(f"{fill} --check").good()
 
 
 def handbook(place: Workplace, command: Command) -> None:

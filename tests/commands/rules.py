@@ -79,6 +79,7 @@ RULES = [
     Rule(r"chromium --headless .*", outside.screenshot),
     Rule(r'python -c "import torch; print\(torch\.cuda\.device_count\(\)\)"', outside.counts_gpus, slow=True),
     Rule(r"\.venv/bin/python -m pytest tests/gpu", outside.collects, slow=True),
+    Rule(r"\.venv/bin/python -m pytest tests/.* -k NAME", outside.tests_a_value, slow=True),
     Rule(r"(?:\.venv/bin/)?python tests/gpu/throughput\.py", outside.packs, slow=True),
     Rule(r"#!/bin/bash\n#SBATCH .*", outside.script_of_an_array, slow=True),
     Rule(r"(?:job=\$\()?sbatch --.*", outside.submits, slow=True, together=True),

@@ -1,6 +1,7 @@
 """Blocks of Python and YAML: each is run or loaded as it stands, with few steps and seeds."""
 
 import re
+import shutil
 from dataclasses import replace
 from types import ModuleType
 from typing import Any
@@ -15,6 +16,7 @@ from ablations.sections import load_yaml
 from models import attention, feed_forwards, norms, positions
 from models.build import build_model
 from models.config import ModelConfig, TaskShape
+from tests.commands.documented import ROOT
 from tests.commands.workplace import Workplace
 
 TABLES: dict[str, tuple[ModuleType, str, str]] = {
@@ -32,6 +34,8 @@ def python(text: str, place: Workplace, patch: pytest.MonkeyPatch) -> None:
     if found and found[2] in TABLES:
         component(text, found[1], TABLES[found[2]], patch)
         return
+    if results := re.search(r"docs/results/[\w-]+", text):
+        shutil.copytree(ROOT / results[0], place.folder / results[0])
     mpl.use("Agg")
     before = set(place.folder.iterdir())
     exec(compile(text, "snippet", "exec"), {"__name__": "__main__"})
