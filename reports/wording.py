@@ -161,8 +161,8 @@ def effects_caption(
         f"Bar and ±: {level_text(looks)} t interval; it speaks of {scope_of(rows)}."
         if rows["low"].notna().any()
         else "",
-        "Shaded: worse than the base. Numbers in grey: the interval holds zero, or there is none; not corrected for the",
-        "number of variants.",
+        "Shaded: worse than the base. Numbers in grey: the interval holds zero, or there is none; intervals are not "
+        "corrected for the number of variants.",
         "Where a small effect would vanish beside a large one the axis is compressed, as noted beneath it."
         if compressed
         else "",
