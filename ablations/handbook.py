@@ -119,7 +119,7 @@ class Evidence:
     """Path from the pages to the folder of the records."""
 
     def tested(self, names: Iterable[str]) -> list[Mapping[str, Any]]:
-        """The claims of which some condition changes one of these components."""
+        """The claims that change one of these components, or are about it."""
         paths = {f"model.{name}" for name in names}
         return [claim for claim in self.claims if paths & set(claim["changes"])]
 

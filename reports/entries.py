@@ -21,7 +21,7 @@ Entry = dict[str, Any]
 def registered(claims: Sequence[Claim] | None = None) -> list[Entry]:
     """Every claim (of the register, unless given) with its fields; regions as text.
 
-    `changes` are the dotted paths that some condition changes, or draws its curve over.
+    `changes` are the dotted paths that some condition changes or draws its curve over, and those that it is about.
     """
     found = read_register() if claims is None else claims
     return [{**plain(claim), "changes": sorted(claim.paths)} for claim in found]

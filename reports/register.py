@@ -31,6 +31,7 @@ A claim has these fields:
         oracle                for an excess: name among the runs' references of that metric
         less_variant,         for an interaction: (variant - against) - (less_variant - less_against)
         less_against
+    about                   [dotted paths] of parts that it speaks of though no condition changes them; may be left out
     held_equal              what both sides have in common
     counter_evidence        what speaks against it elsewhere, with its source
 
@@ -164,11 +165,12 @@ class Claim:
     held_equal: str
     counter_evidence: str
     note: str
+    about: tuple[str, ...] = ()
 
     @property
     def paths(self) -> set[str]:
-        """Those of its conditions."""
-        return {path for condition in self.conditions for path in condition.paths}
+        """Those of its conditions, and what it is about."""
+        return {*self.about, *(path for condition in self.conditions for path in condition.paths)}
 
 
 def read_register(path: Path = REGISTER) -> tuple[Claim, ...]:
@@ -224,7 +226,7 @@ ENDS = {"at_least": ("low", True), "at_most": ("high", True), "above": ("low", F
 def _claim(file: str, number: int, entry: Any, note: str) -> Claim:
     name = entry.get("id", number) if isinstance(entry, dict) else number
     where = f"{file}: claim {name}"
-    found = _fields(where, entry, CLAIM_FIELDS)
+    found = _fields(where, entry, CLAIM_FIELDS, {"about": list})
     if found["kind"] not in KINDS:
         _refuse(where, f"kind: {found['kind']!r}: one of {', '.join(KINDS)}")
     if found["seeds"] < 1 or not found["conditions"] or not found["studies"]:
@@ -234,8 +236,8 @@ def _claim(file: str, number: int, entry: Any, note: str) -> Claim:
         for place, plain in enumerate(found["conditions"], 1)
         for condition in _conditions(f"{where}: condition {place}", plain, found["experiment"])
     ]
-    parts = {"studies": tuple(map(str, found["studies"])), "conditions": tuple(conditions)}
-    return Claim(**{**found, **parts}, note=note)
+    lists = {name: tuple(map(str, found.get(name, ()))) for name in ("studies", "about")}
+    return Claim(**{**found, **lists, "conditions": tuple(conditions)}, note=note)
 
 
 def _conditions(where: str, entry: Any, experiment: str) -> list[Condition]:

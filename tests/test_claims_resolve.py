@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from ablations.components import COMPONENTS
 from ablations.load import load_study
 from ablations.study import Experiment, Settings, Study
 from ablations.train import task_shape
@@ -114,6 +115,15 @@ def test_all_claims_have_a_study_that_needs_no_data_or_one_that_says_so() -> Non
         named = set(claim.studies)
         assert named <= NEEDS_DATA if real else {"lecture", "lecture-quick"} <= named, claim.id
         assert not real or "lecture-real" in named, claim.id
+
+
+def test_every_claim_belongs_to_a_part_of_the_model() -> None:
+    """By what it changes or else by what it is about; so that no claim is missing from the pages of components."""
+    names = {f"model.{component.name}" for component in COMPONENTS}
+    for claim in read_register():
+        assert claim.paths & names, claim.id
+        assert {*claim.about} <= names, claim.id
+        assert not {*claim.about} & {path for condition in claim.conditions for path in condition.paths}, claim.id
 
 
 def test_runs_that_a_claim_measures_before_training_have_no_steps(every: list[Test]) -> None:

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import fields
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -27,13 +27,19 @@ def condition(**changed: Any) -> Condition:
 
 def claim(*conditions: Condition) -> Claim:
     texts = dict.fromkeys(("id", "section", "statement", "experiment", "held_equal", "counter_evidence", "note"), "c")
-    return Claim(**texts, kind="exact", studies=("s",), settings={"train.steps": 3}, seeds=3, conditions=conditions)
+    lists: dict[str, Any] = {"studies": ("s",), "conditions": conditions}
+    return Claim(**texts, **lists, kind="exact", settings={"train.steps": 3}, seeds=3)
 
 
 def changes(*conditions: Condition) -> list[str]:
     (entry,) = registered([claim(*conditions)])
     found: list[str] = entry["changes"]
     return found
+
+
+def test_what_a_claim_is_about_counts_among_its_changes() -> None:
+    (entry,) = registered([replace(claim(condition(against={"train.lr": 3})), about=("model.norm",))])
+    assert entry["changes"] == ["model.norm", "train.lr"]
 
 
 def test_every_field_of_every_claim_is_there_and_is_json() -> None:
