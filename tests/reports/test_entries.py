@@ -27,8 +27,8 @@ def condition(**changed: Any) -> Condition:
 
 def claim(*conditions: Condition) -> Claim:
     texts = dict.fromkeys(("id", "section", "statement", "experiment", "held_equal", "counter_evidence", "note"), "c")
-    lists: dict[str, Any] = {"studies": ("s",), "conditions": conditions}
-    return Claim(**texts, **lists, kind="exact", settings={"train.steps": 3}, seeds=3)
+    others: dict[str, Any] = {**texts, "studies": ("s",), "conditions": conditions}
+    return Claim(**others, kind="exact", settings={"train.steps": 3}, seeds=3)
 
 
 def changes(*conditions: Condition) -> list[str]:
