@@ -371,13 +371,13 @@ def _study_folder(options: argparse.Namespace, study: str | None = None) -> Path
     A folder with a plan counts as it is: the same study may lie in two places.
     """
     from ablations.listing import folder_name
-    from reports.rows import RowsError
+    from reports.rows import ARCHIVE, RowsError
 
     given = name = options.study if study is None else study
     if os.sep in name and (Path(name) / "plan.json").is_file():
         return Path(name)
-    if (Path(name) / "rows.tar.xz").is_file():
-        raise RowsError(f"study {name!r}: a record; lay out its rows.tar.xz first, as docs/results/README.md says")
+    if (Path(name) / ARCHIVE).is_file():
+        raise RowsError(f"study {name!r}: a record; lay out its {ARCHIVE} first, as docs/results/README.md says")
     if name.endswith((".yaml", ".yml")):
         import yaml
 

@@ -26,9 +26,6 @@ from reports.items import ANSWERS, PAIRS, SENTENCES, TIE, Floats, group_starts
 from reports.rows import RowsError, StudyRows, read_study
 from reports.trials import TRIALS
 
-ARCHIVE = "rows.tar.xz"
-"""Name of the file in the folder of a record."""
-
 START = datetime(2000, 1, 1, tzinfo=UTC)
 """When the first run of every archived study began."""
 

@@ -36,6 +36,9 @@ STATES: tuple[State, ...] = get_args(State)
 COUNTED: tuple[State, ...] = ("completed", "diverged")
 """States whose values enter the numbers."""
 
+ARCHIVE = "rows.tar.xz"
+"""Name of the file in the folder of a record that holds its rows (`reports.archive`)."""
+
 NOT_RUNS = ("report", "tune", "match", "events")
 """Folders of a study that hold no runs."""
 

@@ -27,12 +27,12 @@ from typing import Any
 import pandas as pd
 
 from reports import claims
-from reports.archive import ARCHIVE, pack, unpack
+from reports.archive import pack, unpack
 from reports.experiment import Experiment
 from reports.pages import exports
 from reports.pages.fairness import read_fairness
 from reports.pages.page import build
-from reports.rows import RunRow, StudyRows, read_study, write_json, write_text
+from reports.rows import ARCHIVE, RunRow, StudyRows, read_study, write_json, write_text
 from reports.table import make_tables
 
 RECORD = "record.json"

@@ -13,7 +13,7 @@ from ablations.reuse import take_shared
 from ablations.study import Run, Study
 from ablations.sweep import Options, train_missing
 from reports.rows import read_result, read_run, read_study, write_json
-from tests.ablations.test_sweep import pretended  # noqa: F401
+from tests.ablations.test_runner import Pretence
 
 CODE = "0123456789abcdef"
 
@@ -94,7 +94,7 @@ def test_what_an_earlier_try_has_left_is_replaced(studies: tuple[list[Run], Stud
 
 def test_a_sweep_trains_what_is_left_and_with_redo_everything(
     studies: tuple[list[Run], Study, Path],
-    pretended: list[Any],  # noqa: F811
+    pretended: list[Pretence],
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:

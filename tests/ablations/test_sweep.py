@@ -13,25 +13,11 @@ from ablations import sweep
 from ablations.comparisons import pilot
 from ablations.load import make_study
 from ablations.results import Result, write_result, write_run
-from ablations.runner import Executor
 from ablations.study import Run, Study
 from ablations.sweep import Options, train_missing
 from models.config import ConfigError
 from reports.rows import read_plan, read_study
 from tests.ablations.test_runner import Pretence
-
-
-@pytest.fixture
-def pretended(monkeypatch: pytest.MonkeyPatch) -> list[Pretence]:
-    """Sweeps go to executors that only pretend to train; here they are, in their order."""
-    made: list[Pretence] = []
-
-    def pretend(root: Path, options: Options, commit: str | None) -> Executor:
-        made.append(Pretence(root))
-        return made[-1]
-
-    monkeypatch.setattr(sweep, "make_executor", pretend)
-    return made
 
 
 def ids(runs: Sequence[Run]) -> list[str]:

@@ -10,9 +10,9 @@ import pandas as pd
 import pytest
 
 from reports import archive
-from reports.archive import ARCHIVE, pack, unpack
+from reports.archive import pack, unpack
 from reports.items import counted, resampled_by_metric
-from reports.rows import RowsError, read_metrics, read_study
+from reports.rows import ARCHIVE, RowsError, read_metrics, read_study
 from reports.table import make_tables
 from tests.reports.conftest import Maker
 
