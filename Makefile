@@ -25,7 +25,7 @@ $(STAMP): pyproject.toml requirements.lock
 	$(BIN)/python -m pip install --quiet --constraint requirements.lock --no-build-isolation --editable '.[dev]'
 	touch $(STAMP)
 
-demo: install ## train the quick study on two cores and print the path of its report
+demo: install ## train the quick study on two cores and say how its report is opened
 	$(BIN)/ablations run quick
 
 test: install ## run the tests

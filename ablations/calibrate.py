@@ -3,7 +3,8 @@
 Seconds are estimated as for a run that has a core (or a GPU) for itself. Beside the steps they hold the validations and
 the test, by the batches that these have. One is timed forwards; for translation one is translated and scored too, at
 the lengths of its references, for a model that has learnt nothing does not know when to stop: one that never learns it
-takes longer than predicted. What is added for setting up and for Lightning's loop are constants. Probes are left out.
+takes longer than predicted, and one that ends at a target before its steps are done less. What is added for setting up,
+for Lightning's loop and for each probe are constants; probes of long sequences and recurrent nets take more.
 """
 
 import sys
@@ -29,12 +30,14 @@ from models.decoding import Decodable
 from models.greedy import greedy
 from models.lit import Module, Translator, make_module
 from models.losses import IGNORED, Batch
+from models.probes import PROBES
 from models.translations import make_translations, translation_scores
 
 SAMPLED = 5  # training batches, spread over the run, whose mean stands for all
 TIMED = 2  # steps, after one that is not
 START = 0.3  # seconds to start a process, to set up a Trainer and to write the results
 LOOP = 1.5e-4  # seconds that Lightning's loop adds to a step
+PROBE = 0.4  # seconds that a probe takes in the mean of the shipped studies
 PATIENCE = 2.0  # seconds after which it is said what takes so long
 
 
@@ -68,13 +71,14 @@ class Calibration:
 
     def seconds(self, settings: Settings, data: TaskData[Any]) -> float:
         """Wall seconds of a run with a device for itself, without the set-up of its data (`data` are set up)."""
+        constant = START + PROBE * sum(name in PROBES for name in settings.measure)
         if not settings.train.steps:
-            return START
+            return constant
         speed = self.speed(settings, data)
         training = predicted_flops(settings, data) * speed.training + settings.train.steps * LOOP
         rounds = -(-settings.train.steps // settings.train.validate_every)  # the last step is followed by one
         validation, test = (_evaluation(settings, data, speed, held) for held in _held(data))
-        return START + (training + rounds * validation + test) / settings.train.devices
+        return constant + (training + rounds * validation + test) / settings.train.devices
 
     def speed(self, settings: Settings, data: TaskData[Any]) -> Speed:
         """What is timed of a run's shape."""

@@ -66,6 +66,11 @@ def _guarded(command: Callable[[], int]) -> int:
             raise
         print(f"ablations: {error}", file=sys.stderr)
         return 2
+    except (MemoryError, RuntimeError) as error:
+        if not isinstance(error, MemoryError) and "can't allocate memory" not in str(error):  # as torch says it
+            raise
+        print("ablations: out of memory; take smaller models, or smaller batches", file=sys.stderr)
+        return 2
     except BrokenPipeError:  # the reader of standard output has gone, as in `| head`
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
@@ -124,7 +129,7 @@ def plan(options: argparse.Namespace) -> int:
     try:
         study = with_comparisons(study, root, devices[0].kind, options.storage)
     except Unsearched as error:
-        print(f"{error}; without what comes after the search:", file=sys.stderr)
+        print(f"{error}; without the search and what comes after it:", file=sys.stderr)
         study = with_comparisons(_without_tuned(study), root, devices[0].kind)
     entries = preview(study, root, devices[0].kind)
     if options.json:

@@ -58,7 +58,10 @@ def make_parser(functions: Mapping[str, Callable[[Any], int]]) -> Parser:
 
     command = _add(commands, "plan", functions["plan"], "the runs of a study, and how long what is missing will take")
     _study(command)
-    command.epilog = "Seconds are those of runs that are done, else of two training steps timed here for each shape."
+    command.epilog = (
+        "Seconds are those of runs that are done, else of two training steps timed here for each shape. Nothing is "
+        "written but, where `matched` makes seconds equal, what was timed for that."
+    )
     _fair(command)
     command.add_argument(
         "--power",
@@ -246,15 +249,20 @@ def _output(command: argparse.ArgumentParser) -> None:
 
 
 def _positive(text: str) -> int:
-    if not text.isdigit() or int(text) < 1:
+    if not _is_number(text) or int(text) < 1:
         raise argparse.ArgumentTypeError(f"{text!r}: give a whole number of at least 1")
     return int(text)
 
 
 def _natural(text: str) -> int:
-    if not text.isdigit():
+    if not _is_number(text):
         raise argparse.ArgumentTypeError(f"{text!r}: give a whole number, 0 or more")
     return int(text)
+
+
+def _is_number(text: str) -> bool:
+    """Of a length that everything can count to: `isdigit` takes ² for one, and int() has a longest text."""
+    return text.isdecimal() and len(text) < 10
 
 
 def _seconds(text: str) -> float:
@@ -276,7 +284,7 @@ def _effect(text: str) -> float:
 
 def _shard(text: str) -> tuple[int, int]:
     index, _, count = text.partition("/")
-    if not (index.isdigit() and count.isdigit() and 1 <= int(index) <= int(count)):
+    if not (_is_number(index) and _is_number(count) and 1 <= int(index) <= int(count)):
         raise argparse.ArgumentTypeError(f"{text!r}: give I/N with I from 1 to N, such as 3/8")
     return int(index), int(count)
 

@@ -8,7 +8,7 @@ from typing import Any
 from ablations.designs import DESIGNS, Named, apply, combination_name, grid_points, has_field, point_name
 from ablations.fairness import MatchConfig, TuneConfig
 from ablations.listing import SHIPPED, folder_name
-from ablations.sections import load_yaml, parse_section
+from ablations.sections import load_yaml, parse_section, read_yaml
 from ablations.study import SECTIONS, Comparison, Experiment, Sections, Settings, Study, resolve, section_fields
 from ablations.study_file import ExperimentFile, StudyFile, all_experiments
 from datamodules import TASKS
@@ -18,6 +18,7 @@ from reports.rows import NOT_RUNS
 # what else lies beside the experiments' folders, and what the paths of overrides begin with
 RESERVED = (*NOT_RUNS, *SECTIONS, "plan.json", "study.yaml")
 BASE = "base"
+MOST_SEEDS = 10_000
 
 
 def find_study(name: str) -> Path:
@@ -48,11 +49,7 @@ def load_study(
         match: in place of `match.by`.
     """
     path = find_study(name)
-    try:
-        text = path.read_text(encoding="utf-8")
-    except UnicodeDecodeError as error:
-        raise ConfigError(f"{path}: not UTF-8 (byte {error.start})") from error
-    return make_study(_fair(load_yaml(text, str(path)), comparison, match), overrides, seeds, source=str(path))
+    return make_study(_fair(read_yaml(path), comparison, match), overrides, seeds, source=str(path))
 
 
 def _fair(plain: Any, comparison: Sequence[str] | None, match: str | None) -> Any:
@@ -121,9 +118,12 @@ def refuse_one_folder(experiments: Iterable[Experiment]) -> None:
 
 
 def _seeds(seeds: int | list[int]) -> tuple[int, ...]:
-    chosen = tuple(range(seeds)) if isinstance(seeds, int) else tuple(seeds)
-    if not chosen or len(set(chosen)) < len(chosen) or min(chosen) < 0 or max(chosen) >= 2**32:
-        raise ConfigError(f"seeds={seeds!r}: give a number of at least 1, or a list of different whole numbers from 0")
+    chosen = tuple(range(min(seeds, MOST_SEEDS + 1))) if isinstance(seeds, int) else tuple(seeds)
+    fits = 0 < len(chosen) <= MOST_SEEDS and len(set(chosen)) == len(chosen)
+    if not fits or min(chosen) < 0 or max(chosen) >= 2**32:
+        raise ConfigError(
+            f"seeds={seeds!r}: give a number from 1 to {MOST_SEEDS}, or a list of different whole numbers from 0"
+        )
     return chosen
 
 

@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from ablations.study import Experiment, Study
-from ablations.sweep import Options, say, train_missing
+from ablations.sweep import Options, say, tell_page, train_missing
 from models.config import ConfigError
 from reports.looks import contrasts
 from reports.rows import read_study
@@ -42,7 +42,7 @@ def until_resolved(study: Study, root: Path, options: Options, looks: Sequence[i
         current = with_seeds(current, further)
     from reports.pages.page import build  # plotting is not needed before
 
-    print(build(root))
+    tell_page(build(root), study, root)
     return 1 if "failed" in ended.values() else 0
 
 

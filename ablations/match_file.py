@@ -31,6 +31,7 @@ def kept_matches(folder: Path, find: Find, config: MatchConfig, kind: str) -> It
     folder.mkdir(parents=True, exist_ok=True)
     with FileLock(folder / ".lock"):
         known = _read(path)
+        before = len(known)
 
         def find_once(origin: Experiment, variant: str) -> Match:
             key = _key(origin, variant, config, kind)
@@ -41,6 +42,8 @@ def kept_matches(folder: Path, find: Find, config: MatchConfig, kind: str) -> It
             return Match(**{name: known[key][name] for name in ("field", "value", "reason")})
 
         yield find_once
+        if len(known) > before:  # by whatever command, `plan` too
+            print(f"what was timed is kept in {path}, for all that follows", file=sys.stderr)
 
 
 def _read(path: Path) -> dict[str, dict[str, Any]]:

@@ -21,8 +21,16 @@ def write_plan(study: Study, runs: Sequence[Run], root: Path) -> None:
 
 
 def source_text(study: Study) -> str:
-    """The study as a YAML file that repeats it."""
-    return yaml.safe_dump(study.source, sort_keys=False, allow_unicode=True, width=120)
+    """The study as a YAML file that repeats it, every experiment written out."""
+    return yaml.dump(study.source, Dumper=_Plain, sort_keys=False, allow_unicode=True, width=120)
+
+
+class _Plain(yaml.SafeDumper):
+    """Writes what stands at two places twice, where PyYAML would set an anchor."""
+
+    def ignore_aliases(self, data: object) -> bool:
+        """Never one."""
+        return True
 
 
 def as_dict(study: Study, runs: Sequence[Run]) -> dict[str, Any]:

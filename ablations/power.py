@@ -1,5 +1,6 @@
 """`ablations plan --power`: how noisy the study is, by the runs that are there, and how many seeds an effect takes."""
 
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -66,25 +67,40 @@ def _row(run: Run, root: Path, result: ResultFile) -> RunRow:
 
 
 def show_power(entries: Entries) -> None:
-    """Print a line for each experiment and metric, what the columns mean, and the command where a pilot is missing."""
+    """Print a line for each variant and metric, what the columns mean, and the command where a pilot is missing."""
     known = [entry for entry in entries if entry["metric"] is not None]
     if known:
-        screen.show(_heads(known), [_cells(entry) for entry in known], grouped=True)
+        screen.show(_heads(known[0]), [row for entry in known for row in _rows(entry)], grouped=True)
         screen.say()
     for line in [*(_notes(known) if known else []), *_missing(entries)]:
         screen.say(line, hang="  ")
 
 
-def _heads(entries: Entries) -> list[Column]:
-    wanted = [_wanted(of) for of in entries[0]["wanted"]]
-    ranks = {"base": 4, "sd of diff.": 3, "from": 5, **{name: 1 + (name in wanted[:1]) for name in wanted[:-1]}}
-    names = ("experiment", "metric", "base", "noise floor", "sd of diff.", "from", "seen with", *wanted)
-    left = ("experiment", "metric", "from")
+def _heads(entry: Mapping[str, Any]) -> list[Column]:
+    wanted = [_wanted(of) for of in entry["variants"][0]["wanted"]]
+    ranks = {"base": 5, "noise floor": 4, "sd of diff.": 3, **{name: 1 + (name in wanted[:1]) for name in wanted[:-1]}}
+    names = ("experiment", "metric", "base", "noise floor", "variant", "sd of diff.", "seen with", *wanted)
+    left = ("experiment", "metric", "variant")
     return [Column(name=name, right=name not in left, rank=ranks.get(name, 0)) for name in names]
 
 
-def _cells(entry: dict[str, Any]) -> tuple[str, ...]:
-    return entry["experiment"], entry["metric"], *_noise(entry), *(_seeds(of["seeds"]) for of in entry["wanted"])
+def _rows(entry: Mapping[str, Any]) -> Iterator[tuple[str, ...]]:
+    """A row for each variant, the noisiest first; what is said of the base stands in all of them."""
+    base = (_number(entry["base_mean"]), f"{_number(entry['noise_floor'])} ({entry['base_seeds']})")
+    for of in entry["variants"]:
+        scatter = f"{_number(of['deviation'])} ({of['seeds']})"
+        seen = f"{_number(of['smallest_effect'])} ({entry['planned_seeds']})"
+        needed = (_seeds(one["seeds"]) for one in of["wanted"])
+        yield (entry["experiment"], entry["metric"], *base, _name(entry, of["variant"]), scatter, seen, *needed)
+
+
+def _name(entry: Mapping[str, Any], variant: str | None) -> str:
+    """A variant, marked where it is the noisiest or the median one of several."""
+    if variant is None:
+        return "base alone"
+    marks = {"largest": 2, "median": 3}  # from so many variants on
+    place = next((mark for mark, n in marks.items() if entry[mark] == variant and len(entry["variants"]) >= n), None)
+    return f"{variant} ({place})" if place else variant
 
 
 def _seeds(n: int | None) -> str:
@@ -93,37 +109,36 @@ def _seeds(n: int | None) -> str:
     return f"{n}" if n < TOO_MANY else f"over {TOO_MANY - 1}"
 
 
-def _noise(entry: dict[str, Any]) -> tuple[str, ...]:
-    """The cells of the columns in the middle."""
-    return (
-        _number(entry["base_mean"]),
-        f"{_number(entry['noise_floor'])} ({entry['base_seeds']})",
-        _number(entry["deviation"]),
-        entry["deviation_variant"] or "base alone",
-        f"{_number(entry['smallest_effect'])} ({entry['planned_seeds']})",
-    )
-
-
-def _wanted(of: dict[str, Any]) -> str:
+def _wanted(of: Mapping[str, Any]) -> str:
     """Name of the column of one effect."""
     return f"seeds for {of['effect']:g}" if of["change"] is None else f"seeds for {100 * of['change']:g} %"
 
 
 def _notes(entries: Entries) -> list[str]:
     """What the numbers mean, and how far to trust them."""
-    ratios = [entry["deviation_high"] / entry["deviation"] for entry in entries if entry["deviation"]]
+    variants = [of for entry in entries for of in entry["variants"]]
+    ratios = [of["deviation_high"] / of["deviation"] for of in variants if of["deviation"]]
     bases = {entry["deviation_basis"] for entry in entries}
+    first = _wanted(variants[0]["wanted"][0]).removeprefix("seeds for ")
     found = {
         "Noise floor: deviation of the base over its pilot seeds (their number). Seen with: the smallest effect that "
-        "the planned seeds (their number) show four times in five (paired t test, 5 %). Seeds for 2 %: those that show "
-        "an effect of 2 % of the base's value as often.": True,
-        "Sd of diff.: deviation of variant minus base; from the variant where it is largest.": PAIRED in bases,
+        "the planned seeds (their number) show four times in five (paired t test, 5 %). "
+        f"Seeds for {first}: those that show an effect of {first}{_of_the_base(entries)} as often.": True,
+        "Sd of diff.: deviation of variant minus base over the seeds that both have (their number); largest of all "
+        "variants, and median: half of them take no more seeds than that one.": PAIRED in bases,
         "Base alone: no variant shares two seeds with it; its own deviation, times sqrt(2).": UNPAIRED in bases,
         f"From so few pilots a deviation may be up to {max(ratios, default=1):.1f} times as large (95 % interval, "
         "normal values); seeds go with its square.": bool(ratios),
-        "-: the pilots do not differ from seed to seed, which says nothing of other seeds.": len(ratios) < len(entries),
+        "Noise of seeds alone: where the report's interval is of seeds and items it is wider, by a part that more "
+        "seeds do not lessen.": True,
+        "-: the pilots do not differ from seed to seed, which says nothing of other seeds.": len(ratios)
+        < len(variants),
     }
     return [text for text, applies in found.items() if applies]
+
+
+def _of_the_base(entries: Entries) -> str:
+    return "" if entries[0]["variants"][0]["wanted"][0]["change"] is None else " of the base's value"
 
 
 def _missing(entries: Entries) -> list[str]:

@@ -1,4 +1,8 @@
-"""`ablations plan`: the runs of a study, their size, what is done and how long the rest takes. Trains nothing."""
+"""`ablations plan`: the runs of a study, their size, what is done and how long the rest takes. Trains nothing.
+
+What a whole sweep takes is the sum over its runs, for as many at a time as there are places, and constants for what it
+does before the first and after the last. All of it is for a machine that does nothing else.
+"""
 
 import heapq
 import time
@@ -19,6 +23,10 @@ from datamodules.base import TaskData
 from models.size import parameter_count
 from reports.rows import final_results
 from reports.wording import quantity
+
+BEGIN = 8.0  # seconds until the first run begins: imports, here and in the server that runs are forked from
+REPORT = 2.0  # seconds of a report without runs
+REPORTED = 0.03  # seconds that each run adds to it, in the mean of the shipped studies
 
 Variant = tuple[str, str]
 """Experiment and variant."""
@@ -112,7 +120,7 @@ def show(study: Study, entries: Entries, places: int) -> None:
     screen.show(HEADS, [_cells(variant, runs) for variant, runs in variants.items()], grouped=True)
     unique = {entry["id"]: entry for entry in entries}.values()  # what two variants share is trained once
     left = [entry for entry in unique if not entry["done"]]
-    screen.say(f"{len(left)} of {len(unique)} runs to train{_time(left, places)}")
+    screen.say(f"{len(left)} of {len(unique)} runs to train{_time(left, len(unique), places)}")
 
 
 def _cells(variant: Variant, runs: Entries) -> tuple[str, ...]:
@@ -127,14 +135,17 @@ def _takes(entry: Mapping[str, Any]) -> str:
     return f"{seconds:,.0f}" if seconds >= 10 else f"{seconds:.2g}"
 
 
-def _time(left: Entries, places: int) -> str:
+def _time(left: Entries, runs: int, places: int) -> str:
+    """How long a sweep takes that trains what is left and reports all of its `runs`."""
     if not left:
         return ""
-    alone = sum(entry["predicted_seconds"] * entry["devices"] for entry in left)
-    wall = wall_seconds([(entry["predicted_seconds"], entry["devices"]) for entry in left], places)
+    around = BEGIN + REPORT + REPORTED * runs
+    alone = around + sum(entry["predicted_seconds"] * entry["devices"] for entry in left)
+    wall = around + wall_seconds([(entry["predicted_seconds"], entry["devices"]) for entry in left], places)
     bases = {"measured": "runs that are done", "calibrated": "steps timed here"}
     basis = " and ".join(text for name, text in bases.items() if any(entry["basis"] == name for entry in left))
-    return f": {duration(alone)} for one at a time, about {duration(wall)} with {places} at a time (by {basis})"
+    took = f"{duration(alone)} for one at a time, about {duration(wall)} with {places} at a time"
+    return f": {took}, start and report included (by {basis})"
 
 
 def wall_seconds(runs: Iterable[tuple[float, int]], places: int) -> float:

@@ -4,6 +4,7 @@ from pathlib import Path
 
 from ablations.load import load_study
 from ablations.plan import source_text
+from ablations.sections import load_yaml, read_yaml
 from datamodules.errors import DataError
 from models.config import ConfigError
 from reports.rows import read_plan
@@ -16,8 +17,8 @@ def command_for(folder: Path, target: Path) -> str:
     """
     name = read_plan(folder)["study"]
     try:
-        shipped = source_text(load_study(name))
+        shipped = load_yaml(source_text(load_study(name)), name)
     except (ConfigError, DataError):  # no shipped study, or its data are not here
-        shipped = ""
-    is_shipped = (folder / "study.yaml").read_text(encoding="utf-8") == shipped
+        shipped = None
+    is_shipped = read_yaml(folder / "study.yaml") == shipped
     return f"ablations run {name if is_shipped else (target / 'study.yaml').as_posix()}"

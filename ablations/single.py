@@ -14,7 +14,7 @@ from ablations.components import OPEN_SETS
 from ablations.find import SINGLE, has_weights
 from ablations.load import make_study
 from ablations.screen import say
-from ablations.sections import load_yaml
+from ablations.sections import read_fields, read_yaml
 from ablations.study import SECTIONS, TrainConfig
 from ablations.sweep import Options, train_missing
 from ablations.updates import UPDATE_RATIO
@@ -82,14 +82,31 @@ def _task_name(arguments: Sequence[str]) -> str | None:
     first = argparse.ArgumentParser(add_help=False, allow_abbrev=False, exit_on_error=False)
     first.add_argument("--config", type=Path)
     first.add_argument("--task.name", dest="task")
-    found, _ = first.parse_known_args(list(arguments))
-    if found.task is None and found.config is not None:
-        if not found.config.is_file():
-            raise ConfigError(f"--config {found.config}: no such file")
-        plain = load_yaml(found.config.read_text(encoding="utf-8"), str(found.config))
-        task = plain.get("task") if isinstance(plain, dict) else None
-        return task.get("name") if isinstance(task, dict) else None
-    return found.task
+    try:
+        found, _ = first.parse_known_args(list(arguments))
+    except argparse.ArgumentError as error:  # a flag without its value
+        raise ConfigError(f"{error.argument_name}: {error.message}") from error
+    if found.config is None:
+        return found.task
+    if not found.config.is_file():
+        raise ConfigError(f"--config {found.config}: no such file")
+    task = _sections(found.config).get("task")
+    return found.task or (task.get("name") if isinstance(task, dict) else None)
+
+
+def _sections(config: Path) -> dict[str, Any]:
+    """What a configuration file holds. Raises ConfigError for a value of another type, which a flag would read anew."""
+    plain = read_yaml(config)
+    if not isinstance(plain, dict):
+        raise ConfigError(f"--config {config}: expected task, model, train, decode and seed")
+    for name, cls in {"model": ModelConfig, "train": TrainConfig, "decode": DecodeConfig}.items():
+        read_fields(cls, plain.get(name, {}), f"--config {config}: {name}")
+    task = dict(plain["task"]) if isinstance(plain.get("task"), dict) else {}
+    if (name := str(task.pop("name", None))) in TASKS:
+        read_fields(TASKS[name].Config, task, f"--config {config}: task")
+    if type(plain.get("seed", 0)) is not int:
+        raise ConfigError(f"--config {config}: seed={plain['seed']!r}: expected int")
+    return plain
 
 
 def _help(task: str | None) -> str:
@@ -145,6 +162,7 @@ def _parse(task: str, arguments: Sequence[str]) -> Namespace:
         return _parser(task).parse_args(list(arguments))
     except (ArgumentError, argparse.ArgumentError) as error:
         text = re.sub(r'^Parser key "([^"]+)":', r"--\1:", " ".join(str(error).split()))
+        text = re.sub(r"Does not validate against any of the Union.*", "no value that it takes; see --help", text)
         raise ConfigError(re.sub(r"typing\.|<class '(\w+)'>", r"\1", text)) from error
 
 

@@ -68,12 +68,12 @@ def all_experiments(top: StudyFile, source: str, within: tuple[str, ...] = ()) -
     found: dict[str, Any] = {}
     for name, wanted in top.take.items():
         where = f"{source}.take.{name}"
-        if name in within or not (SHIPPED / f"{name}.yaml").is_file():
+        if name in within or name not in {path.stem for path in SHIPPED.glob("*.yaml")}:
             raise ConfigError(f"{where}: {'takes from itself' if name in within else 'no shipped study'}")
         other = _shipped(name)
         theirs = all_experiments(other, name, (*within, name))
         chosen = list(theirs) if wanted == "all" else wanted
-        if not isinstance(chosen, list) or not chosen:
+        if not isinstance(chosen, list) or not chosen or not all(isinstance(one, str) for one in chosen):
             raise ConfigError(f"{where}={wanted!r}: expected `all` or a list of experiments")
         for experiment in chosen:
             if experiment not in theirs:

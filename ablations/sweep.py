@@ -1,5 +1,7 @@
 """`ablations run`: train what is missing, show how far it is, end with the report."""
 
+import os
+import shlex
 import shutil
 import sys
 from collections import Counter
@@ -7,6 +9,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from pathlib import Path
+from shutil import which
 from typing import Any, Literal
 
 from filelock import FileLock, Timeout
@@ -61,7 +64,7 @@ def sweep(study: Study, root: Path, options: Options, planned: Study | None = No
     if options.shard == (1, 1):
         from reports.pages.page import build  # plotting is not needed before
 
-        print(build(root))
+        tell_page(build(root), study, root)
     else:
         say(f"the other shards may be at work still; when all are done: ablations report {study.name}")
     return 1 if any(outcome.status == "failed" for outcome in outcomes) else 0
@@ -253,6 +256,19 @@ def _say_other_code(done: Iterable[Mapping[str, object]], commit: str | None) ->
     others = sum(result["commit"] != commit or str(commit).endswith("-dirty") for result in done)
     if others:
         say(f"{others} of the runs that are done come from other code or from changed files; --redo trains them again")
+
+
+def tell_page(page: Path, study: Study, root: Path) -> None:
+    """Where the report of the study in `root` lies, on standard output; on standard error how it is opened."""
+    print(page, flush=True)
+    named = study.name if root == Path("runs") / study.folder else os.path.join(root, "")
+    say(f"that is the report; this opens it: {_program()} report {shlex.quote(named)} --open")
+
+
+def _program() -> str:
+    """How this command is typed: by its name where the shell finds it, else by its path."""
+    beside = Path(sys.executable).with_name("ablations")
+    return "ablations" if which("ablations") or not beside.is_file() else os.path.relpath(beside)
 
 
 def say(text: str) -> None:

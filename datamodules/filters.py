@@ -25,7 +25,7 @@ class Sieve:
 
     def leave_out(self, reason: str, mask: Mask) -> None:
         """Leave out where the mask (N,) is True."""
-        self._reasons.append(f"{(self._in & mask).sum()} {reason}")
+        self._reasons.append(f"{(self._in & mask).sum():,} {reason}")
         self._in &= ~mask
 
     @property

@@ -192,7 +192,7 @@ class Translation(ParallelData[TranslationConfig]):
         lengths = np.array([[len(source), len(target)] for source, target in zip(sources, targets, strict=True)])
         sieve = self._sieve(text, lengths)
         kept = np.random.default_rng(self.config.data_seed).permutation(sieve.kept)[: self.config.limit]
-        self.notes = (f"{len(kept)} of {len(lengths)} training pairs; {sieve.report}",)
+        self.notes = (f"{len(kept):,} of {len(lengths):,} training pairs; {sieve.report}",)
         if not len(kept):
             field = "train_files" if self.config.train_files else "train"
             raise DataError(f"{field}={getattr(self.config, field)!r}: nothing to train on: {self.notes[0]}")
@@ -229,14 +229,11 @@ class Translation(ParallelData[TranslationConfig]):
                 yield f"contrastive {split}", Pairs([c.source for c in contrasts], [c.right for c in contrasts])
 
     def _overlaps(self, training: Pairs) -> Iterator[str]:
-        """Warnings of sentences that are in the training text."""
+        """How many sentences of each set are in the training text; a warning where any is."""
         for name, held in self._held_text():
             sources, pairs = overlap(held, training)
-            if sources:
-                yield (
-                    f"warning: {sources} of {len(held.sources)} {name} sentences are in the training text, "
-                    f"{pairs} of them with the same translation"
-                )
+            found = f"{sources:,} of {len(held.sources):,} {name} sentences are in the training text"
+            yield f"warning: {found}, {pairs:,} of them with the same translation" if sources else found
 
 
 def _pairs(config: TranslationConfig, split: Split) -> Pairs:

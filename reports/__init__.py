@@ -48,6 +48,8 @@ def load_results(study: str | Path, output: str | Path = "runs", *, settings: Se
 def effects(results: "pd.DataFrame | str | Path", base: str | None = None) -> "pd.DataFrame":
     """Effect of every variant against its base, on every metric over all of the test set, with 95 % intervals.
 
+    A test set of another length is one of its own, with metrics such as `accuracy@length=64` (reports.lengths).
+
     The same numbers as in the report: variant minus base over the seeds that both have. Counts of runs are those of the
     rows that are given: choose metrics afterwards, so that runs without values are counted.
 

@@ -1,6 +1,6 @@
 """What is known of each metric: its name on a page, its unit, which way is better, how many decimals it is worth."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import floor, log10
 
 LONG_RANGE = "long_range_accuracy"
@@ -64,7 +64,14 @@ METRICS = {
 
 
 def facts(metric: str) -> MetricFacts:
-    """Facts of a metric; one that is not in METRICS goes by its own name and has no better side."""
+    """Facts of a metric; one that is not in METRICS goes by its own name and has no better side.
+
+    `accuracy@length=256` has those of `accuracy`, and its place in the name.
+    """
+    whole, _, place = metric.partition("@")
+    if place:
+        of = facts(whole)
+        return replace(of, name=f"{of.name} at {place.replace('=', ' ')}")
     name = metric.replace("_", " ").strip().capitalize() or metric
     return METRICS.get(metric, MetricFacts(name=name, unit="", better=0, decimals=None, share=False))
 

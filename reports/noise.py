@@ -1,6 +1,6 @@
 """The noise of a study, as far as its runs show it: what the planned seeds can show, and how many others would take."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -21,13 +21,19 @@ def noise(study: StudyRows, planned: Mapping[str, int], effect: float | None = N
     """One entry for each experiment and headline metric of which the base has two seeds or more.
 
     experiment, metric; base_seeds and base_mean; noise_floor: sample deviation of the base over its seeds;
-    deviation: of the paired differences, with deviation_basis (PAIRED: the largest of the variants that share two seeds
-    with the base, deviation_variant; UNPAIRED: none does, and the pairing is taken to buy nothing), deviation_seeds,
-    and deviation_low and deviation_high, between which the true one lies (95 %, normal values);
-    planned_seeds, and smallest_effect, which they show with a power of 0.8 (reports.power);
-    wanted: for each effect (the one given, else CHANGES), change (part of the base's mean; None for a given one),
-    effect (in the metric's unit) and seeds needed. None where nothing can be said: too few seeds, a pilot without any
-    spread, an effect of 0.
+    planned_seeds; deviation_basis: PAIRED where some variant shares two seeds with the base, else UNPAIRED (the pairing
+    is taken to buy nothing);
+    variants: an entry for each that shares two seeds with the base, the noisiest first (UNPAIRED: one, with the variant
+    None): variant, seeds that it shares, deviation of the paired differences over them, deviation_low and
+    deviation_high, between which the true one lies (95 %, normal values), smallest_effect that the planned seeds show
+    with a power of 0.8 (reports.power), and wanted: for each effect (the one given, else CHANGES), change (part of the
+    base's mean; None for a given one), effect (in the metric's unit) and seeds needed;
+    largest and median: names of the noisiest variant and of the one in the middle (of two the noisier), than which half
+    of the variants need no more seeds. None where nothing can be said: too few seeds, a pilot without any spread, an
+    effect of 0.
+
+    Each variant has its own deviation, as each is tested with its own: how far a variant scatters depends on what it
+    does, so that one for all would be too large for most of them and too small for the noisiest.
 
     Args:
         study: runs that are there, pilots among them; a number of seeds for each variant.
@@ -52,20 +58,33 @@ def _entry(
     if floor is None:
         return None
     mean = float(np.mean(of_base))
-    deviation, basis = _deviation(seeds, base)
-    interval = deviation_interval(deviation, basis["deviation_seeds"])
     wanted = [(change, change * abs(mean)) for change in CHANGES] if effect is None else [(None, effect)]
+    paired = sorted(_differences(seeds, base), key=lambda of: -of[1])
+    scatter: Sequence[tuple[str | None, float, int]] = paired or [(None, float(np.sqrt(2)) * floor, len(of_base))]
     return {
         "experiment": experiment,
         "metric": metric,
         "base_seeds": len(of_base),
         "base_mean": mean,
         "noise_floor": floor,
+        "planned_seeds": planned,
+        "deviation_basis": PAIRED if paired else UNPAIRED,
+        "largest": scatter[0][0],
+        "median": scatter[(len(scatter) - 1) // 2][0],
+        "variants": [_variant(*of, planned, wanted) for of in scatter],
+    }
+
+
+def _variant(
+    variant: str | None, deviation: float, n: int, planned: int, wanted: Sequence[tuple[float | None, float]]
+) -> dict[str, Any]:
+    interval = deviation_interval(deviation, n)
+    return {
+        "variant": variant,
+        "seeds": n,
         "deviation": deviation,
-        **basis,
         "deviation_low": interval[0] if interval else None,
         "deviation_high": interval[1] if interval else None,
-        "planned_seeds": planned,
         "smallest_effect": smallest_effect(deviation, planned) if deviation else None,
         "wanted": [
             {"change": change, "effect": size, "seeds": seeds_needed(size, deviation) if deviation else None}
@@ -74,17 +93,10 @@ def _entry(
     }
 
 
-def _deviation(seeds: Mapping[str, Mapping[int, float]], base: str) -> tuple[float, dict[str, Any]]:
-    """Sample deviation of paired differences, and what it rests on."""
-    found = []
+def _differences(seeds: Mapping[str, Mapping[int, float]], base: str) -> Iterator[tuple[str, float, int]]:
+    """Variants that share two seeds with the base: sample deviation of the paired differences, number of seeds."""
     for variant, of_variant in seeds.items():
         shared = sorted(of_variant.keys() & seeds[base].keys())
         if variant != base and len(shared) > 1:
             differences = [of_variant[seed] - seeds[base][seed] for seed in shared]
-            found.append((float(np.std(differences, ddof=1)), variant, len(shared)))
-    if found:
-        deviation, variant, n = max(found, key=lambda of: of[0])
-        return deviation, {"deviation_basis": PAIRED, "deviation_variant": variant, "deviation_seeds": n}
-    of_base = list(seeds[base].values())
-    deviation = float(np.sqrt(2) * np.std(of_base, ddof=1))
-    return deviation, {"deviation_basis": UNPAIRED, "deviation_variant": None, "deviation_seeds": len(of_base)}
+            yield variant, float(np.std(differences, ddof=1)), len(shared)

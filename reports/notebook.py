@@ -7,6 +7,7 @@ from typing import Any
 import pandas as pd
 
 from reports import table
+from reports.lengths import with_lengths
 from reports.metrics import LONG_RANGE
 from reports.rows import ExperimentPlan, Plan, RowsError, RunRow, StudyRows, read_plan, read_study
 from reports.table import COSTS, VALUE_COLUMNS, describe_changes, flat, records
@@ -47,7 +48,7 @@ def effects(results: pd.DataFrame | str | Path, base: str | None) -> pd.DataFram
     for name, of_study in frame.groupby("study", sort=False):
         rows, values = _as_study(str(name), of_study), _reported(of_study)
         items, _ = table.items_of(rows, values)
-        found = table.effects_table(rows, values, items)
+        found = table.effects_table(rows, with_lengths(values), items)
         parts.append(found.assign(study=str(name)))
     joined = pd.concat(parts, ignore_index=True) if parts else pd.DataFrame(columns=list(table.EFFECT_COLUMNS))
     return joined[["study", *table.EFFECT_COLUMNS]] if parts else joined.assign(study="")

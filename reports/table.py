@@ -14,6 +14,7 @@ import numpy as np
 import pandas as pd
 
 from reports.items import Resampled, constant, drawn_variance, resampled_by_metric
+from reports.lengths import with_lengths
 from reports.metrics import LONG_RANGE
 from reports.rows import COUNTED, ITEMS, STATES, Cost, ExperimentPlan, Plan, RowsError, RunRow, StudyRows, read_metrics
 from reports.sequential import look_level, look_p_value
@@ -103,7 +104,7 @@ def make_tables(study: StudyRows) -> Tables:
     values = values_table(study)
     reported = reported_values(values)
     items, unreadable = items_of(study, reported)
-    effects = effects_table(study, reported, items)
+    effects = effects_table(study, with_lengths(reported), items)
     curves, problems = curves_table(study)
     return Tables(
         study=study,
@@ -275,8 +276,9 @@ def effects_table(study: StudyRows, values: pd.DataFrame, items: Items) -> pd.Da
     """Effect of every variant on every metric, over the seeds that it shares with its base (EFFECT_COLUMNS).
 
     `scope` says what the interval speaks of: new seeds on these test items, or new items too. `p_holm` is corrected
-    for the variants of the experiment, metric by metric (Holm 1979). The counts are of runs, of the variant and of its
-    base. Where seeds were added at looks, intervals and p values are those of a look (reports.sequential).
+    for the variants of the experiment, metric by metric (Holm 1979), each metric at a length (reports.lengths) by
+    itself. The counts are of runs, of the variant and of its base. Where seeds were added at looks, intervals and p
+    values are those of a look (reports.sequential).
     """
     counts = _counts(study)
     looks = {name: plan.get("looks", []) for name, plan in study.plan["experiments"].items()}

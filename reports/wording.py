@@ -8,6 +8,7 @@ from typing import Any
 import pandas as pd
 
 from reports.digits import with_interval
+from reports.lengths import whole
 from reports.metrics import LONG_RANGE, facts, signed
 from reports.sequential import level_text
 from reports.table import far_distances, records
@@ -32,7 +33,7 @@ class Doubts:
 
     def of(self, variant: str, metric: str) -> str:
         """Why a better value of the variant on the metric is no gain; empty where it is one."""
-        if variant in self.leaking and metric in FORCED:
+        if variant in self.leaking and whole(metric) in FORCED:
             return "sees the words that it is to say"
         return "diverged, and has a value fixed for that" if variant in self.diverged else ""
 
@@ -42,20 +43,21 @@ NO_DOUBTS = Doubts()
 
 def headline(effects: pd.DataFrame, metric: str, doubts: Doubts = NO_DOUBTS, *, looks: Sequence[int] = ()) -> str:
     """What one experiment says of its first metric; `effects` has at least one row of it, `looks` are its plan's."""
-    rows, name = _comparable(effects, metric, doubts), inside(facts(metric).name)
+    rows, name = comparable(effects, metric, doubts), facts(metric).name
     if not rows:
-        return f"No variant's {name} can be compared with the base's."
+        return f"No variant's {inside(name)} can be compared with the base's."
     worst = _worst(rows, metric)
+    if all(row["difference"] == 0 for row in rows):
+        return f"No variant differs from the base in {inside(name)}."
     if not facts(metric).better:
-        return f"{worst['variant']} differs most from the base in {name}: {_size(worst, metric, looks)}."
-    nothing = f"No variant has a worse {name} than the base"
+        return f"{name} differs most from the base's with {worst['variant']}: {size_of(worst, metric, looks)}."
+    nothing = f"No variant has a worse {inside(name)} than the base"
     if not _is_worse(worst, metric):
         return f"{nothing}."
     if has_interval(worst) and not is_clear(worst):
-        largest = f"the largest difference is that of {worst['variant']}: {_size(worst, metric, looks)}"
+        largest = f"the largest difference is that of {worst['variant']}: {size_of(worst, metric, looks)}"
         return f"{nothing} by more than {_noise(worst)}; {largest}."
-    verb = "raises" if worst["difference"] > 0 else "lowers"
-    return f"{worst['variant']} {verb} {name} most: {_size(worst, metric, looks)}."
+    return f"{_most(worst, metric, looks)}."
 
 
 def other_headlines(
@@ -67,7 +69,7 @@ def other_headlines(
 
 
 def _clause(effects: pd.DataFrame, metric: str, doubts: Doubts, looks: Sequence[int]) -> str:
-    rows, name = _comparable(effects, metric, doubts), facts(metric).name
+    rows, name = comparable(effects, metric, doubts), facts(metric).name
     if not rows:
         return f"{name} can be compared with the base's for no variant"
     worst = _worst(rows, metric)
@@ -75,8 +77,19 @@ def _clause(effects: pd.DataFrame, metric: str, doubts: Doubts, looks: Sequence[
         return f"No variant is worse in {inside(name)}"
     if has_interval(worst) and not is_clear(worst):
         return f"No variant is worse in {inside(name)} by more than {_noise(worst)}"
+    return _most(worst, metric, looks)
+
+
+def _most(worst: Row, metric: str, looks: Sequence[int]) -> str:
     verb = "rises" if worst["difference"] > 0 else "falls"
-    return f"{name} {verb} most with {worst['variant']}: {_size(worst, metric, looks)}"
+    return f"{facts(metric).name} {verb} most with {worst['variant']}: {size_of(worst, metric, looks)}"
+
+
+def clearest(effects: pd.DataFrame, metric: str, doubts: Doubts = NO_DOUBTS) -> Row | None:
+    """The effect that `headline` names as the largest harm; None where it finds none that is more than noise."""
+    rows = comparable(effects, metric, doubts)
+    worst = _worst(rows, metric) if rows and facts(metric).better else None
+    return worst if worst and _is_worse(worst, metric) and (is_clear(worst) or not has_interval(worst)) else None
 
 
 def caveats(effects: pd.DataFrame, metrics: Sequence[str], doubts: Doubts) -> list[str]:
@@ -99,7 +112,7 @@ def caveats(effects: pd.DataFrame, metrics: Sequence[str], doubts: Doubts) -> li
     return texts
 
 
-def _comparable(effects: pd.DataFrame, metric: str, doubts: Doubts) -> list[dict[str, Any]]:
+def comparable(effects: pd.DataFrame, metric: str, doubts: Doubts) -> list[dict[str, Any]]:
     """Effects on one metric, without better values that are no gain."""
     rows = records(effects[effects["metric"] == metric])
     return [row for row in rows if not (_is_better(row, metric) and doubts.of(row["variant"], metric))]
@@ -157,7 +170,8 @@ def effects_caption(
     fewest, most = int(rows["n_seeds"].min()), int(rows["n_seeds"].max())
     seeds = times(most, "seed") if fewest == most else f"{fewest} to {most} seeds"
     parts = [
-        f"Each row is one variant minus the base, paired by seed ({seeds}). Large dot: mean. Small dots: single seeds.",
+        f"Each row is one variant minus the base, paired by seed ({seeds}).",
+        "Large mark: mean. Small dots: single seeds.",
         f"Bar and ±: {level_text(looks)} t interval; it speaks of {scope_of(rows)}."
         if rows["low"].notna().any()
         else "",
@@ -270,7 +284,8 @@ def _noise(effect: Row) -> str:
     return "the noise between seeds" + (" and test items" if effect["scope"] == "seeds and items" else "")
 
 
-def _size(effect: Row, metric: str, looks: Sequence[int]) -> str:
+def size_of(effect: Row, metric: str, looks: Sequence[int]) -> str:
+    """A difference in running text, with its interval and its seeds: `+3 points (95 % interval +2 to +4, 3 seeds)`."""
     unit = "" if facts(metric).share else facts(metric).unit
     size = f"{_brief(effect['difference'])} {unit}".strip()
     if not has_interval(effect):
@@ -322,6 +337,11 @@ def estimate(value: float | None, low: float | None, high: float | None) -> str:
     if value is None or isnan(value):
         return "–"
     return with_interval(value, low, high)
+
+
+def within(place: str, text: str) -> str:
+    """A sentence that holds for one experiment: `In german, loss rises most with ...`."""
+    return f"In {place}, {inside(text)}"
 
 
 def sentence(text: str) -> str:

@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike
 from reports.figures.keys import GAP, HEIGHT, SAMPLE, Entry
 from reports.figures.multiples import inch_axes
 from reports.figures.scales import Floats, Scale, thin_ticks, tick_label
-from reports.figures.theme import DIVERGED, GREY, HAIRLINE, INK, NOTE, PAPER, TEXT, TICK, Dash, text_width
+from reports.figures.theme import DIVERGED, GREY, HAIRLINE, INK, NOTE, PAPER, TEXT, TICK, Dash, plain, text_width
 
 UNIT = Scale(0.0, 1.0)
 ZERO = "0"
@@ -29,6 +29,11 @@ SHADE = 0.16
 @dataclass(frozen=True)
 class Shade(Entry):
     """A name in a key with a piece of shaded area."""
+
+    @property
+    def has_sample(self) -> bool:
+        """There is the piece."""
+        return True
 
 
 @dataclass(frozen=True)
@@ -148,7 +153,7 @@ class Board:
             x, y = left, top + 0.1 + HEIGHT * number
             for entry in line:
                 self._entry(entry, x, y)
-                x += _entry_width(entry) + GAP
+                x += entry.length + GAP
 
     def _entry(self, entry: Entry, x: float, y: float) -> None:
         if isinstance(entry, Shade):
@@ -157,24 +162,7 @@ class Board:
             self.lines([corners[[0, 3]], corners[[1, 2]]], entry.colour, 1.4)
         elif entry.dash is not None:
             self.lines([np.array([(x, y), (x + SAMPLE, y)])], entry.colour, entry.width, dash=entry.dash)
-        self.text(x + _entry_width(entry) - text_width(entry.text, NOTE), y, entry.text, NOTE)
-
-
-def key_lines(entries: Sequence[Entry], width: float) -> list[list[Entry]]:
-    """Entries of a key side by side, in as many lines as they need in a width in inches."""
-    lines: list[list[Entry]] = []
-    left = width
-    for entry in entries:
-        if not lines or left + _entry_width(entry) > width:
-            lines.append([])
-            left = 0.0
-        lines[-1].append(entry)
-        left += _entry_width(entry) + GAP
-    return lines
-
-
-def _entry_width(entry: Entry) -> float:
-    return text_width(entry.text, NOTE) + (SAMPLE + 0.07) * (entry.dash is not None or isinstance(entry, Shade))
+        self.text(x + entry.length - text_width(entry.text, NOTE), y, entry.text, NOTE)
 
 
 def wrapped(text: str, width: float, size: float = TEXT, weight: str = "normal", most: int = 3) -> list[str]:
@@ -191,10 +179,6 @@ def wrapped(text: str, width: float, size: float = TEXT, weight: str = "normal",
 
 
 def shortened(text: str, width: float, size: float = TEXT, weight: str = "normal") -> str:
-    """As much of a text as fits into a width in inches, cut in the middle."""
-    for length in range(len(text), 2, -1):
-        half = (length - 1) // 2
-        label = text if length == len(text) else f"{text[: length - 1 - half]}…{text[len(text) - half :]}"
-        if text_width(label, size, weight) <= width:
-            return label
-    return "…"
+    """As much of a text as fits into a width in inches, cut between words (theme.plain)."""
+    labels = (plain(text, length) for length in range(len(text), 2, -1))
+    return next((label for label in labels if text_width(label, size, weight) <= width), "…" if text else "")

@@ -12,8 +12,8 @@ from reports.table import describe_counts, records
 BANDS = "Lines are means over seeds, bands their 95\N{NO-BREAK SPACE}% t intervals"
 PARTS = "The thick part is what the seeds account for, the thin line adds the choice of test items."
 HOLLOW = (
-    "Ring: the variant sees the tokens that it is to predict, so its loss and its accuracy say nothing of how good it "
-    "is."
+    "Hollow: the variant sees the tokens that it is to predict, so its loss and its accuracy say nothing of how good "
+    "it is."
 )
 
 

@@ -1,6 +1,7 @@
 """The picture of a claim: its conditions under each other, a caption, and what is to be seen in words."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, MutableMapping, Sequence
+from dataclasses import replace
 
 from matplotlib.figure import Figure
 
@@ -8,7 +9,7 @@ from reports.figures.boards import Board
 from reports.figures.captions import joined, listed
 from reports.figures.conditions import Row
 from reports.figures.gallery import Gallery, Picture, slug
-from reports.figures.shown import Shown, as_shown, looks_of
+from reports.figures.shown import Measured, Shown, as_shown, looks_of
 from reports.figures.theme import WIDTH, Style
 from reports.verdicts import Verdict
 from reports.wording import estimate, sentence
@@ -18,15 +19,22 @@ MOST_CONDITIONS = 4
 
 
 def claim_pictures(
-    verdict: Verdict, styles: Mapping[str, Mapping[str, Style]], gallery: Gallery, steps: str = ""
+    verdict: Verdict,
+    styles: Mapping[str, Mapping[str, Style]],
+    gallery: Gallery,
+    steps: str = "",
+    drawn: MutableMapping[Shown, str] | None = None,
 ) -> list[Picture]:
     """Pictures of a claim, of MOST_CONDITIONS conditions each; none where no condition has a value.
 
-    `styles` are the looks of variants by experiment, or family, and variant; `steps` those of the training.
+    `styles` are the looks of variants by experiment, or family, and variant; `steps` those of the training. `drawn`
+    has the conditions that other claims' pictures have, with the claim: those are not drawn again, and the new ones of
+    this claim are added.
     """
     parts = [as_shown(judged, looks_of(judged, styles)) for judged in verdict.conditions]
     if all(part.value is None for part in parts):
         return []
+    parts = once(parts, {} if drawn is None else drawn, verdict.id)
     groups = [parts[start : start + MOST_CONDITIONS] for start in range(0, len(parts), MOST_CONDITIONS)]
     return [
         gallery.hang(
@@ -39,6 +47,29 @@ def claim_pictures(
         )
         for number, group in enumerate(groups, 1)
     ]
+
+
+def once(parts: Sequence[Shown], drawn: MutableMapping[Shown, str], claim: str) -> list[Shown]:
+    """Conditions of a claim without panels that are there already: `drawn` (claim_pictures), or further up.
+
+    A condition that rests on the measurements of an earlier one keeps its quantity alone.
+    """
+    found, measured = [], dict[tuple[object, ...], int]()
+    for number, part in enumerate(parts):
+        where = drawn.setdefault(replace(part, text=""), claim) if part.value is not None else claim
+        if where != claim:
+            found.append(replace(part, drawn_with=where))
+            continue
+        picture = number // MOST_CONDITIONS
+        first = measured.setdefault((picture, _panel(part), part.labels, part.logs), number)
+        repeats = first != number and not part.is_single and bool(part.sides)
+        found.append(replace(part, measured_in=first + 1 if repeats else 0))
+    return found
+
+
+def _panel(part: Shown) -> tuple[Measured, ...]:
+    """What is drawn of the sides: their curves where there are any, else their values."""
+    return tuple(replace(side, values=()) if part.has_curves else side for side in part.sides)
 
 
 KINDS = {

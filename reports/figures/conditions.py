@@ -12,24 +12,22 @@ from math import isfinite
 
 import numpy as np
 
-from reports.figures.boards import LINE, Board, Panel, Shade, key_lines, shortened, wrapped
+from reports.figures.boards import LINE, Board, Panel, Shade, shortened, wrapped
 from reports.figures.keys import HEIGHT as KEY_LINE
-from reports.figures.keys import Entry
+from reports.figures.keys import Entry, key_lines, level_dashes
 from reports.figures.scales import Floats, Scale, level_names, place_ticks
 from reports.figures.shown import Line, Measured, Shown, curve_scales, measured_scale, quantity_scale, quantity_ticks
-from reports.figures.theme import COLOURS, GREY, INK, TEXT, TICK, WIDTH, Dash, text_width
+from reports.figures.theme import COLOURS, GREY, INK, TEXT, TICK, WIDTH, Dash, broken, text_width
 from reports.regions import Region, brief
 from reports.statistics import summarise
 from reports.wording import SYMBOLS, estimate
 
 MEASURED, JUDGED = 6.0, 6.5
 """Inches: right end of the left part, left end of the right one."""
-NAMES = 2.4
+NAMES = 2.9
 """Inches that names of sides take at most."""
 ROW, STRIP, CURVE = 0.4, 0.8, 2.0
 """Inches: height of a side, of the quantity that is judged, of curves."""
-DASHES: tuple[Dash, ...] = ((0, (3, 3)), (0, (8, 2)), (0, (8, 2, 1.5, 2)), (0, (1.2, 1.8)), (0, (4, 1.5, 4, 4)))
-"""Of known levels; the first is that of chance."""
 REGION_COLOUR = COLOURS[0]
 
 
@@ -47,13 +45,15 @@ class Row:
     @property
     def head(self) -> float:
         """Inches from the top of a row to its panels."""
-        return 0.08 + len(self.title) * _line(TEXT) + (0.1 if self.shown.value is None else 0.42)
+        return 0.08 + len(self.title) * _line(TEXT) + (0.1 if self.shown.is_brief else 0.42)
 
     @property
     def body(self) -> float:
         """Inches of the panels."""
-        if self.shown.value is None:
+        if self.shown.is_brief:
             return _line(TEXT)
+        if self.shown.measured_in:
+            return STRIP
         if self.shown.has_curves:
             return CURVE
         return max(STRIP, ROW * len(self.shown.sides) * (not self.shown.is_single))
@@ -61,9 +61,9 @@ class Row:
     @property
     def height(self) -> float:
         """Inches of all of it."""
-        if self.shown.value is None:
+        if self.shown.is_brief:
             return self.head + self.body + 0.2
-        foot = 0.38 + 0.25 * self.shown.has_curves
+        foot = 0.38 + 0.25 * (self.shown.has_curves and not self.shown.measured_in)
         keys = max(len(_judged_key(self.shown)), len(_measured_key(self.shown)))
         return self.head + self.body + foot + KEY_LINE * keys + 0.22
 
@@ -71,10 +71,14 @@ class Row:
         """Draw it at a place in inches from the top of the figure."""
         for number, text in enumerate(self.title):
             board.text(0.02, top + 0.16 + number * _line(TEXT), text, weight="bold")
-        if self.shown.value is None:
+        if self.shown.is_brief:
             board.text(0.02, top + self.head + 0.1, _outcome(self.shown))
             return
         _draw_judged(board, self.shown, top + self.head)
+        if self.shown.measured_in:
+            text = f"{self.shown.labels[1]}: as above, condition {self.shown.measured_in}"
+            board.text(0.02, top + self.head + STRIP / 2, text, TICK, color=GREY)
+            return
         if not self.shown.is_single:
             board.text(0.02, top + self.head - 0.2, self.shown.labels[1], TICK, color=GREY)
         if self.shown.has_curves:
@@ -91,7 +95,10 @@ def _outcome(shown: Shown) -> str:
     """As it stands over the quantity: `✓ supported: 0.31 (0.28 to 0.34)`."""
     found = f"{SYMBOLS[shown.outcome]} {shown.outcome}"
     worst = "worst " if shown.exact and len(shown.per_seed) > 1 else ""
-    return found if shown.value is None else f"{found}: {worst}{estimate(shown.value, shown.low, shown.high)}"
+    if shown.value is None:
+        return found
+    where = f", drawn with claim {shown.drawn_with}" if shown.drawn_with else ""
+    return f"{found}: {worst}{estimate(shown.value, shown.low, shown.high)}{where}"
 
 
 # The quantity that is judged.
@@ -175,13 +182,22 @@ def _draw_sides(board: Board, shown: Shown, top: float, height: float) -> None:
 
 def _write_side(board: Board, panel: Panel, side: Measured, mean: float, at: float) -> None:
     ((_, y),) = panel.place([panel.x.low], [at])
-    name = shortened(side.name, panel.left - 0.2 - text_width(_cut_off(side)))
-    board.text(panel.left - 0.12, y, name + _cut_off(side), ha="right")
+    lines = _side_lines(side)
+    size = TEXT if len(lines) == 1 else TICK
+    for number, line in enumerate(lines):
+        board.text(panel.left - 0.12, y + (number - (len(lines) - 1) / 2) * _line(size), line, size, ha="right")
     board.text(panel.left + panel.width + 0.1, y, brief(mean), TICK)
 
 
+def _side_lines(side: Measured) -> list[str]:
+    """Name of a side in one line or two, cut only where it is longer."""
+    text, room = side.name + _cut_off(side), NAMES - 0.25
+    found = broken(text, lambda line: text_width(line) <= room)
+    return found or [shortened(side.name, room - text_width(_cut_off(side))) + _cut_off(side)]
+
+
 def _names_width(shown: Shown) -> float:
-    return min(NAMES, max(text_width(side.name + _cut_off(side)) for side in shown.sides) + 0.25)
+    return max(text_width(line) for side in shown.sides for line in _side_lines(side)) + 0.25
 
 
 def _cut_off(side: Measured) -> str:
@@ -223,7 +239,7 @@ def mean_line(lines: Sequence[Line], *, log: bool) -> tuple[list[float], list[fl
 
 def _judged_key(shown: Shown) -> list[list[Entry]]:
     """What the marks in the strip are, in lines."""
-    if shown.value is None:
+    if shown.is_brief:
         return []
     entries: list[Entry] = [Shade(text=f"agrees with the claim: {shown.region.text}", colour=REGION_COLOUR)]
     if not shown.exact:
@@ -243,7 +259,7 @@ def _no_effect(shown: Shown) -> Entry:
 
 def _measured_key(shown: Shown) -> list[list[Entry]]:
     """Names of known levels, and of the lines where there are curves."""
-    if shown.value is None or shown.is_single:
+    if shown.is_brief or shown.is_single or shown.measured_in:
         return []
     scale = curve_scales(shown)[1] if shown.has_curves else measured_scale(shown)
     sides = [Entry(side.name, side.style.colour, side.style.dash, 2.0) for side in shown.sides if shown.has_curves]
@@ -260,12 +276,10 @@ def _level_entries(shown: Shown, scale: Scale) -> list[Entry]:
 
 
 def _levels(shown: Shown, scale: Scale) -> list[tuple[str, float, Dash]]:
-    """Known levels that are on an axis, each with dashes of its own; the first ones of chance are short."""
+    """Known levels that are on an axis, each with dashes of its own."""
     references = _references(shown)
-    names = sorted(references, key=lambda name: name != "chance")
-    dashes = DASHES if "chance" in names else DASHES[1:]
-    of_name = {name: dashes[number % len(dashes)] for number, name in enumerate(names)}
-    return [(name, level, of_name[name]) for name, level in references.items() if scale.low <= level <= scale.high]
+    dashes = level_dashes(references)
+    return [(name, level, dashes[name]) for name, level in references.items() if scale.low <= level <= scale.high]
 
 
 def _references(shown: Shown) -> dict[str, float]:

@@ -9,6 +9,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter
 
+from reports.figures.keys import Entry, key_height, write_key
 from reports.figures.layouts import GAP, LEFT, value_label
 from reports.figures.lines import add_grid, set_scales
 from reports.figures.scales import Floats, Scale, value_ticks
@@ -21,6 +22,12 @@ COSTS = {"training_flops": "Training FLOPs", "train_seconds": "Seconds of traini
 """Costs that are drawn, where they differ, with their names."""
 LEAST_SPREAD = 0.02
 """Costs closer than this, relative to the largest, are the same."""
+
+HEIGHT = 4.9
+"""Inches of the panels with the names of their axes."""
+
+LONGEST = 48
+"""Letters of a name beside a point."""
 
 Box = tuple[float, float, float, float]
 
@@ -69,9 +76,23 @@ def plot_costs(
 def cost_figure(
     points: Mapping[str, pd.DataFrame], *, metric: str, styles: Mapping[str, Style]
 ) -> tuple[Figure, list[str]]:
-    """A panel for each cost of `points`; gives the names that had no room too."""
+    """A panel for each cost of `points`; gives the names that had no room too, which stand in a key under the axes."""
+    figure, unnamed = _panels(points, metric, styles, 0.0)
+    if not unnamed:
+        return figure, []
+    key = [Entry(plain(name, LONGEST), styles[name].colour, marker=styles[name].marker) for name in unnamed]
+    room = len(points) * (WIDTH - LEFT) / 2
+    figure, _ = _panels(points, metric, styles, key_height(key, room))
+    write_key(figure, key, LEFT, HEIGHT, room)
+    return figure, unnamed
+
+
+def _panels(
+    points: Mapping[str, pd.DataFrame], metric: str, styles: Mapping[str, Style], below: float
+) -> tuple[Figure, list[str]]:
+    """As cost_figure, with so many inches below the axes."""
     width = (WIDTH - LEFT) / 2
-    figure = Figure(figsize=(LEFT + len(points) * width, 4.9))
+    figure = Figure(figsize=(LEFT + len(points) * width, HEIGHT + below))
     unnamed: list[str] = []
     shared = pd.concat([rows["value"] for rows in points.values()])
     for i, (cost, rows) in enumerate(points.items()):
@@ -112,7 +133,7 @@ def _name_points(ax: Axes, at: pd.DataFrame, best: Sequence[str]) -> list[str]:
     left_out = []
     for variant in order:
         x, y = places[variant]
-        text = plain(variant)
+        text = plain(variant, LONGEST)
         long = 72 * text_width(text, TICK)
         box = _free_box(x, y, long, taken, width, height)
         if box is None:

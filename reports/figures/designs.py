@@ -6,7 +6,6 @@ from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
 import pandas as pd
-from matplotlib.figure import Figure
 
 from reports.experiment import Experiment
 from reports.figures.captions import incomplete, joined
@@ -16,7 +15,7 @@ from reports.figures.labels import references
 from reports.figures.ladders import ladder_figure, rungs
 from reports.figures.layouts import effects_figure
 from reports.figures.settings import numeric_settings, settings_figure, settings_rows
-from reports.figures.theme import INK, LABEL_LENGTH, TICK, Style
+from reports.figures.theme import INK, Style
 from reports.metrics import facts
 from reports.sequential import level_text, look_level
 from reports.table import by_seed, describe_value, records
@@ -185,7 +184,6 @@ def _contrasts(
         notes={},
         styles=dict.fromkeys(order, Style(INK, "-", "o")),  # colours are those of variants, which these are not
     )
-    _fold(figure, order)
     caption = joined(
         [
             "Single settings: the mean over all combinations of the others, minus that at the base's value. Pairs (×): "
@@ -200,14 +198,6 @@ def _contrasts(
     alt = f"Main effects and interactions of {', '.join(factors)}, a row each, for {names}."
     title = "Main effects and interactions"
     yield gallery.hang(figure, f"{stem}-interactions", title, caption, alt=alt, kind="factorial")
-
-
-def _fold(figure: Figure, order: list[str]) -> None:
-    """Pairs whose names are too long for one line are written on two; a cut would hide what they are."""
-    names = [name.replace(" × ", "\n× ") if len(name) > LABEL_LENGTH else name for name in order]
-    for label in figure.axes[0].set_yticklabels(names):
-        if "\n" in label.get_text():
-            label.set(fontsize=TICK, linespacing=1.0)
 
 
 def _found(data: pd.DataFrame, base: Mapping[str, Any], level: float) -> list["Contrast"]:

@@ -11,9 +11,22 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-from reports.fairness import COMPARISONS, SAME, Fair, best_trial, brief, changed, finished, hopeless, mean_value
+from reports.experiment import Experiment
+from reports.fairness import (
+    COMPARISONS,
+    MATCHED,
+    SAME,
+    TUNED,
+    Fair,
+    best_trial,
+    brief,
+    changed,
+    finished,
+    hopeless,
+    mean_value,
+)
 from reports.figures.captions import joined, listed
-from reports.figures.forests import across, difference_scale, mark_cut, mark_directions
+from reports.figures.forests import across, difference_scale, mark_cut, mark_directions, name_rows, row_height
 from reports.figures.gallery import Gallery, Picture, slug
 from reports.figures.keys import DOTTED, HEIGHT, SAMPLE, Entry, write_key
 from reports.figures.layouts import GAP, LEFT, MANY, WIDEST
@@ -26,12 +39,13 @@ from reports.figures.theme import (
     INK,
     NOTE,
     PAPER,
-    TEXT,
     TICK,
     WIDTH,
     Style,
     axes_at,
+    label_width,
     plain,
+    row_label,
     text_width,
     write_at,
 )
@@ -87,6 +101,7 @@ def _forest_picture(fair: Fair, stem: str, gallery: Gallery) -> Picture:
         f"Bar: {level_text(fair.origin.looks)} t interval, paired by seed; it speaks of {scope_of(shown)}."
         if shown["low"].notna().any()
         else "",
+        _unchanged_note(fair),
         "Right: the verdict with the same settings (p corrected by Holm below 0.05), and in bold where another "
         "comparison has another one. Shaded: worse than the base. Under the names: what was made equal.",
         long_range_note(fair.origin.values) if "long_range_accuracy" in fair.metrics else "",
@@ -101,6 +116,34 @@ def _forest_picture(fair: Fair, stem: str, gallery: Gallery) -> Picture:
     return gallery.hang(figure, f"{stem}-fair", title, joined(parts), alt=alt, kind="effects")
 
 
+def is_unchanged(fair: Fair, comparison: str, variant: str) -> bool:
+    """Whether a comparison leaves a variant and the base as they are with the same settings: it has nothing to say."""
+    return comparison != SAME and {variant, fair.origin.base} <= again(fair.arms[comparison])
+
+
+def again(experiment: Experiment) -> set[str]:
+    """Variants all of whose runs are those of the experiment that this one is a comparison of; the base among them."""
+    runs = experiment.tables.study.runs
+    before = {(row.variant, row.id) for row in runs if row.experiment == experiment.plan.get("origin")}
+    found: dict[str, bool] = {}
+    for row in experiment.runs:
+        found[row.variant] = found.get(row.variant, True) and (row.variant, row.id) in before
+    return {variant for variant, is_before in found.items() if is_before}
+
+
+def own_verdicts(fair: Fair, metric: str, variant: str) -> dict[str, str]:
+    """The verdict of each comparison that has one, without those that leave the variant as it is."""
+    found = fair.verdicts(metric, variant)
+    return {name: word for name, word in found.items() if not is_unchanged(fair, name, variant)}
+
+
+def _unchanged_note(fair: Fair) -> str:
+    """Which marks are left out, since they would be those of the same settings again."""
+    found = [name for name in fair.made_equal if any(is_unchanged(fair, name, variant) for variant in fair.others)]
+    why = {MATCHED: "it has the size of the base already", TUNED: "the search found the settings that it has"}
+    return joined([f"No mark of {COMPARISONS[name].lower()}: the variant is as it is, {why[name]}." for name in found])
+
+
 def _leaking_note(names: Sequence[str]) -> str:
     see = "sees" if len(names) == 1 else "see"
     said = "the tokens that are to be predicted: a better loss or accuracy is no gain."
@@ -108,7 +151,7 @@ def _leaking_note(names: Sequence[str]) -> str:
 
 
 def _changes_alt(fair: Fair) -> str:
-    found = [changed(fair.verdicts(metric, variant)) for metric in fair.metrics for variant in fair.others]
+    found = [changed(own_verdicts(fair, metric, variant)) for metric in fair.metrics for variant in fair.others]
     n = sum(map(len, found))
     return f"{times(n, 'verdict')} {'differs' if n == 1 else 'differ'} from that with the same settings"
 
@@ -116,9 +159,9 @@ def _changes_alt(fair: Fair) -> str:
 def comparisons_figure(fair: Fair) -> Figure:
     """Effects on the headline metrics, at most three side by side: a row a variant, in it a mark a comparison."""
     order, columns = fair.others, min(3, len(fair.metrics))
-    row, _ = ROW[len(fair.arms)]
     notes = {variant: row_note(fair, variant) for variant in order}
-    names = max([text_width(plain(v), TEXT) for v in order] + [text_width(n, NOTE) for n in notes.values()]) + 0.16
+    row = max([ROW[len(fair.arms)][0], *(row_height(variant, note) for variant, note in notes.items())])
+    names = max([label_width(row_label(v)) for v in order] + [text_width(n, NOTE) for n in notes.values()]) + 0.16
     words = _words_width(fair)
     total = min(WIDTH, names + columns * (words + WIDEST) + GAP)
     width = (total - names - GAP) / columns - words
@@ -153,10 +196,10 @@ def side_notes(fair: Fair, metric: str, variant: str) -> dict[str, tuple[str, bo
 
     The verdict with the same settings; of another comparison its verdict where it is another one, or why it has none.
     """
-    found = fair.verdicts(metric, variant)
+    found = own_verdicts(fair, metric, variant)
     notes = {name: (word, True) for name, word in changed(found).items()}
     for name in fair.arms:
-        if name not in found:
+        if name not in found and not is_unchanged(fair, name, variant):
             notes[name] = ("left out" if fair.left_out(name, variant) else "no result", False)
     return {SAME: (found[SAME], False), **notes} if SAME in found else notes
 
@@ -169,7 +212,8 @@ def plot_comparisons(fair: Fair, ax: Axes, metric: str) -> Axes:
     ax.hlines(np.arange(len(order) - 1) + 0.5, 0, 1, HAIRLINE, linewidth=0.6, zorder=0.5, transform=across(ax))
     for y, variant in enumerate(order):
         for name, at in zip(fair.arms, places(y, len(fair.arms)), strict=True):
-            if (effect := fair.effect(name, metric, variant)) is not None:
+            effect = None if is_unchanged(fair, name, variant) else fair.effect(name, metric, variant)
+            if effect is not None:
                 _plot_effect(ax, at, effect, MARKS[name], fair.origin.styles[variant].colour)
         _write_notes(ax, y, fair, metric, variant)
     ax.axvline(0, color=INK, linewidth=1.1, zorder=1.5)
@@ -236,9 +280,7 @@ def _title(ax: Axes, fair: Fair, metric: str, room: float) -> None:
 
 def _name_rows(ax: Axes, order: Sequence[str], notes: Mapping[str, str] | None) -> None:
     """Names of the rows with a note under each; none where they stand beside other axes already."""
-    ax.set_yticks(range(len(order)), ["" if notes is None else plain(variant) for variant in order])
-    ax.tick_params(axis="y", length=0, labelsize=TEXT)
-    ax.spines["left"].set_visible(False)
+    name_rows(ax, order if notes else [""] * len(order))
     for y, (variant, name) in enumerate(zip(order, ax.get_yticklabels(), strict=True)):
         if notes and notes[variant]:
             name.set_verticalalignment("bottom")

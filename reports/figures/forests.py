@@ -22,7 +22,7 @@ from reports.figures.theme import (
     TICK,
     WORSE,
     Style,
-    plain,
+    row_label,
     size_of,
     text_width,
 )
@@ -48,25 +48,41 @@ def plot_effects(
 
     `effects` has variant, difference, low, high and, where test items are resampled, seed_variance and item_variance:
     then the part of the interval that the seeds account for is thick. `differences` has variant, seed, state,
-    difference. A row without an effect stays, and says so. Means of `hollow` variants are drawn as rings.
+    difference. A row without an effect stays, and says so. Means of `hollow` variants are drawn as rings. Where
+    colours come twice (has_twins), means have the markers of their variants.
     """
     difference_scale(ax, effects, differences, metric)
     ax.hlines(np.arange(len(order) - 1) + 0.5, 0, 1, HAIRLINE, linewidth=0.6, zorder=0.5, transform=across(ax))
     of_variant = {row["variant"]: row for row in records(effects)}
     rows = [(y, of_variant[v], styles[v].colour) for y, v in enumerate(order) if v in of_variant]
+    markers = [styles[v].marker if has_twins(order, styles) else "o" for v in order]
     _plot_intervals(ax, rows)
-    _plot_means(ax, rows, [order[y] in hollow for y, _, _ in rows])
+    _plot_means(ax, rows, [(markers[y], order[y] in hollow) for y, _, _ in rows])
     _plot_seeds(ax, differences, order, styles)
     _write_numbers(ax, rows, metric)
     for y in (y for y, variant in enumerate(order) if variant not in of_variant):
         ax.annotate("no result", (0.03, y), xycoords=across(ax), va="center", color=GREY, fontsize=NOTE)
     ax.axvline(0, color=INK, linewidth=1.1, zorder=1.5)
     ax.set_ylim(len(order) - 0.5, -0.5)
-    ax.set_yticks(range(len(order)), [plain(variant) for variant in order])
-    ax.tick_params(axis="y", length=0, labelsize=TEXT)
-    ax.spines["left"].set_visible(False)
+    name_rows(ax, order)
     mark_directions(ax, facts(metric).better)
     return ax
+
+
+def name_rows(ax: Axes, order: Sequence[str]) -> None:
+    """Names left of the rows; those that need two lines are a little smaller."""
+    ax.set_yticks(range(len(order)), [row_label(name) for name in order])
+    ax.tick_params(axis="y", length=0, labelsize=TEXT)
+    ax.spines["left"].set_visible(False)
+    for label in ax.get_yticklabels():
+        if "\n" in label.get_text():
+            label.set(fontsize=TICK, linespacing=1.0)
+
+
+def row_height(name: str, note: str = "") -> float:
+    """Inches that the name of a row takes with the note under it."""
+    lines = row_label(name).count("\n") + 1
+    return (lines * 1.25 * (TEXT if lines == 1 else TICK) + 1.25 * NOTE * bool(note)) / 72
 
 
 def effect_text(effect: Mapping[str, Any], metric: str) -> str:
@@ -103,13 +119,22 @@ def _plot_intervals(ax: Axes, rows: Sequence[Row]) -> None:
         ax.add_collection(LineCollection(segments, colors=colours, linewidths=width, zorder=3), autolim=False)
 
 
-def _plot_means(ax: Axes, rows: Sequence[Row], hollow: Sequence[bool]) -> None:
-    for ring in (False, True):
-        chosen = [row for row, is_ring in zip(rows, hollow, strict=True) if is_ring == ring]
+def has_twins(order: Sequence[str], styles: Mapping[str, Style]) -> bool:
+    """Whether two of these variants have one colour, other than that of contrasts and of the base."""
+    colours = [styles[variant].colour for variant in order if styles[variant].colour != INK]
+    return len(set(colours)) < len(colours)
+
+
+def _plot_means(ax: Axes, rows: Sequence[Row], looks: Sequence[tuple[str, bool]]) -> None:
+    """Means as markers; `looks` are the marker of each row and whether it is a ring."""
+    for marker, ring in sorted(set(looks)):
+        chosen = [row for row, look in zip(rows, looks, strict=True) if look == (marker, ring)]
         colours = [colour for _, _, colour in chosen]
         places = [effect["difference"] for _, effect, _ in chosen], [y for y, _, _ in chosen]
         face, edge, width = ([PAPER] * len(chosen), colours, 1.7) if ring else (colours, PAPER, 0.8)
-        ax.scatter(*places, s=40, c=face, edgecolors=edge, linewidths=width, zorder=4)
+        ax.scatter(
+            *places, s=40 if marker == "o" else 62, c=face, edgecolors=edge, linewidths=width, marker=marker, zorder=4
+        )
 
 
 def _plot_seeds(ax: Axes, differences: pd.DataFrame, order: Sequence[str], styles: Mapping[str, Style]) -> None:

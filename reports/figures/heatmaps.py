@@ -11,7 +11,18 @@ from matplotlib.figure import Figure
 
 from reports.figures.forests import effect_text
 from reports.figures.layouts import panel_title
-from reports.figures.theme import COLOURS, GREY, NOTE, TICK, WIDTH, axes_at, plain, text_width, write_at
+from reports.figures.theme import (
+    COLOURS,
+    GREY,
+    NOTE,
+    TICK,
+    WIDTH,
+    axes_at,
+    label_width,
+    row_label,
+    text_width,
+    write_at,
+)
 from reports.metrics import facts, number
 from reports.statistics import LEVEL, t_interval
 from reports.table import describe_value, records
@@ -70,8 +81,8 @@ def plot_heat(cells: pd.DataFrame, ax: Axes, *, metric: str, rows: Sequence[str]
         )
     ax.set_xlim(-0.5, len(columns) - 0.5)
     ax.set_ylim(len(rows) - 0.5, -0.5)
-    ax.set_xticks(range(len(columns)), [plain(name, 16) for name in columns])
-    ax.set_yticks(range(len(rows)), [plain(name, 20) for name in rows])
+    ax.set_xticks(range(len(columns)), [row_label(name, 16) for name in columns])
+    ax.set_yticks(range(len(rows)), [row_label(name, 20) for name in rows])
     ax.tick_params(length=0)
     ax.spines[:].set_visible(False)
     return ax
@@ -81,8 +92,8 @@ def heat_figure(
     cells: Mapping[str, pd.DataFrame], *, factors: tuple[str, str], rows: Sequence[str], columns: Sequence[str]
 ) -> Figure:
     """A heat map for each metric, side by side as far as they fit; `factors` name the rows and the columns."""
-    left = max(text_width(plain(name, 20), TICK) for name in rows) + 0.5
-    texts = [text_width(plain(name, 16), TICK) for name in columns]
+    left = max(label_width(row_label(name, 20), TICK) for name in rows) + 0.5
+    texts = [label_width(row_label(name, 16), TICK) for name in columns]
     texts += [text_width(effect_text(c, m), NOTE) for m, of_metric in cells.items() for c in records(of_metric)]
     cell = max(NARROWEST, max(texts) + 0.12)
     panel, height = cell * len(columns), HEIGHT * len(rows)

@@ -9,10 +9,22 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, MaxNLocator
 
-from reports.figures.forests import effect_text
+from reports.figures.forests import effect_text, name_rows
 from reports.figures.layouts import GAP, panel_title
 from reports.figures.scales import STEPS, tick_label
-from reports.figures.theme import GREY, HAIRLINE, INK, PAPER, TEXT, TICK, WIDTH, Style, axes_at, plain, text_width
+from reports.figures.theme import (
+    GREY,
+    HAIRLINE,
+    INK,
+    PAPER,
+    TICK,
+    WIDTH,
+    Style,
+    axes_at,
+    label_width,
+    row_label,
+    text_width,
+)
 from reports.metrics import facts, number
 from reports.statistics import LEVEL, paired_effect, summarise
 
@@ -55,9 +67,7 @@ def plot_ladder(steps: Sequence[Rung], ax: Axes, *, metric: str, styles: Mapping
     for y, step in enumerate(steps):
         _plot_rung(ax, y, step, steps[y - 1] if y else None, metric, styles[step.name].colour)
     ax.set_ylim(len(steps) - 0.5, -0.5)
-    ax.set_yticks(range(len(steps)), [plain(step.name) for step in steps])
-    ax.tick_params(axis="y", length=0, labelsize=TEXT)
-    ax.spines["left"].set_visible(False)
+    name_rows(ax, [step.name for step in steps])
     better = {1: "more is better", -1: "less is better"}.get(facts(metric).better, "")
     ax.set_xlabel(better, fontsize=TICK, color=GREY)
     return ax
@@ -66,7 +76,7 @@ def plot_ladder(steps: Sequence[Rung], ax: Axes, *, metric: str, styles: Mapping
 def ladder_figure(steps: Mapping[str, Sequence[Rung]], styles: Mapping[str, Style]) -> Figure:
     """A ladder for each metric side by side; `steps` has the rungs of each."""
     order = [step.name for step in next(iter(steps.values()))]
-    names = max(text_width(plain(name)) for name in order) + 0.2
+    names = max(label_width(row_label(name)) for name in order) + 0.2
     numbers = {metric: _numbers_width(of_metric, metric) for metric, of_metric in steps.items()}
     panel = min(3.6, max(1.7, (WIDTH - names - sum(numbers.values())) / len(steps)))
     total = names + sum(numbers.values()) + panel * len(steps)

@@ -8,8 +8,8 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from reports.figures.forests import effect_text, plot_effects
-from reports.figures.keys import HEIGHT, Entry, level_entries, write_key
+from reports.figures.forests import effect_text, plot_effects, row_height
+from reports.figures.keys import Entry, key_height, level_entries, write_key
 from reports.figures.lines import (
     add_grid,
     add_levels,
@@ -22,7 +22,7 @@ from reports.figures.lines import (
     with_gaps,
 )
 from reports.figures.lines import ends as ends_of
-from reports.figures.multiples import Panel, Trellis, inch_axes, panel_grid
+from reports.figures.multiples import SECOND, TITLE, Panel, Trellis, inch_axes, panel_grid
 from reports.figures.scales import (
     Scale,
     bounds,
@@ -44,9 +44,13 @@ from reports.figures.theme import (
     Style,
     add_legend,
     axes_at,
+    broken,
+    fitting,
     label_ends,
+    label_width,
     legend_width,
     plain,
+    row_label,
     size_of,
     text_width,
 )
@@ -59,10 +63,14 @@ MANY, VERY_MANY = 9, 16
 """Axes from which they are smaller; rows from which they are lower."""
 WIDEST = 4.2
 """Inches of the axes of effects."""
+AXES = 3.2
+"""Inches, height of axes with all lines."""
 GAP = 0.16
 """Inches between things side by side."""
 LEFT = 0.9
 """Inches left of an axis of values: its name and the labels of its ticks."""
+NAME_LINE = 0.2
+"""Inches that a second line of its name adds."""
 
 
 def effects_figure(
@@ -79,6 +87,7 @@ def effects_figure(
     """Effects on one or more metrics side by side, rows shared; `notes` are put under names of rows."""
     columns = min(3, len(metrics))
     row = 0.44 if len(order) <= MANY else 0.39 if len(order) <= VERY_MANY else 0.33
+    row = max([row, *(row_height(variant, notes.get(variant, "")) for variant in order)])
     names = _names_width(order, notes)
     of_metric = {metric: effects[effects["metric"] == metric] for metric in metrics}
     numbers = {metric: _numbers_width(rows, metric) for metric, rows in of_metric.items()}
@@ -179,7 +188,8 @@ def lines_figure(
 
 def _together(drawing: Drawing, present: Sequence[str]) -> Figure:
     """All lines in one pair of axes."""
-    figure, ax = _single(present, drawing.key)
+    lines = name_lines(drawing.labels[1], AXES)
+    figure, ax = _single(present, drawing.key, LEFT + NAME_LINE * (len(lines) - 1))
     ticks = drawing.ticks(size_of(ax)[0])
     set_scales(ax, drawing.x_scale, drawing.y_scale, ticks, value_ticks(drawing.y_scale))
     plot_lines(drawing.drawn, ax, x=drawing.x, order=present, styles=drawing.styles)
@@ -187,7 +197,7 @@ def _together(drawing: Drawing, present: Sequence[str]) -> Figure:
     plot_crosses(drawing.crosses, ax, x=drawing.x)
     add_levels(ax, drawing.references, drawing.y_scale, drawing.mark)
     _name_lines(add_grid(ax), drawing.summary, drawing.x, present, drawing.styles)
-    ax.set(xlabel=drawing.labels[0], ylabel=drawing.labels[1])
+    ax.set(xlabel=drawing.labels[0], ylabel="\n".join(lines))
     return figure
 
 
@@ -195,14 +205,19 @@ def _apart(drawing: Drawing, others: Sequence[str], base: str) -> Figure:
     """Axes for each variant, with the base in all of them."""
     style, has_base = drawing.styles[base], (drawing.data["variant"] == base).any()
     of_base = [Entry(plain(base), style.colour, style.dash, style.width)] if has_base else []
-    figure, ax, panels = _multiples(len(others), [*of_base, *drawing.key])
+    figure, ax, panels, label = _multiples(others, [*of_base, *drawing.key], drawing.labels[1])
     trellis = Trellis(ax, panels, drawing.x_scale, drawing.y_scale)
     ticks = drawing.ticks(72 * panels[0].width)
     trellis.frame(others, ticks, value_ticks(drawing.y_scale), drawing.references, drawing.mark)
     trellis.lines(drawing.drawn, drawing.data, drawing.x, others, base, drawing.styles)
     trellis.crosses(drawing.crosses, drawing.x, others)
-    trellis.names(*drawing.labels)
+    trellis.names(drawing.labels[0], label)
     return figure
+
+
+def name_lines(text: str, room: float) -> list[str]:
+    """Name of an axis in one line of so many inches, or in two."""
+    return broken(text, lambda line: text_width(line) <= room) or [text]
 
 
 def value_label(metric: str) -> str:
@@ -222,7 +237,7 @@ def panel_title(ax: Axes, metric: str, base: float | None) -> None:
 
 
 def _names_width(order: Sequence[str], notes: Mapping[str, str]) -> float:
-    names = [text_width(plain(variant), TEXT) for variant in order]
+    names = [label_width(row_label(variant), TEXT) for variant in order]
     return max([*names, *(text_width(note, NOTE) for note in notes.values())]) + 0.16
 
 
@@ -242,22 +257,31 @@ def _row_notes(ax: Axes, order: Sequence[str], notes: Mapping[str, str]) -> None
             )  # fmt: skip
 
 
-def _single(present: Sequence[str], key: Sequence[Entry]) -> tuple[Figure, Axes]:
-    figure = Figure(figsize=(LEFT + 7.6 + legend_width(present), 4.0 + HEIGHT * bool(key)))
-    write_key(figure, key, LEFT, 4.0)
-    return figure, axes_at(figure, LEFT, 0.15, 7.6, 3.2)
+def _single(present: Sequence[str], key: Sequence[Entry], left: float) -> tuple[Figure, Axes]:
+    across = left + 7.6 + legend_width(present)
+    figure = Figure(figsize=(across, 4.0 + key_height(key, across - left)))
+    write_key(figure, key, left, 4.0, across - left)
+    return figure, axes_at(figure, left, 0.15, 7.6, AXES)
 
 
-def _multiples(n: int, key: Sequence[Entry]) -> tuple[Figure, Axes, list[Panel]]:
-    """`n` panels in rows of four, or of five and lower where there are many; the axes are all of the figure."""
+def _multiples(names: Sequence[str], key: Sequence[Entry], label: str) -> tuple[Figure, Axes, list[Panel], str]:
+    """Panels in rows of four, or of five and lower where there are many, on axes that are all of the figure.
+
+    Beside them the name of the values, in two lines where it is longer than the panels with their titles.
+    """
+    n = len(names)
     columns, height = (4, 1.75) if n < MANY else (5, 1.25)
-    width = (WIDTH - LEFT - GAP * columns) / columns
-    step = height + 0.4
-    total = 0.32 + ceil(n / columns) * step + 0.22
-    figure = Figure(figsize=(WIDTH, total + HEIGHT * bool(key)))
-    write_key(figure, key, LEFT, total)
-    panels = panel_grid(n, columns, LEFT, width, height, gaps=(GAP, step - height))
-    return figure, inch_axes(figure), panels
+    rows = ceil(n / columns)
+    lines = name_lines(label, rows * height + (rows - 1) * 0.4 + 1.8 * TITLE)
+    left = LEFT + NAME_LINE * (len(lines) - 1)
+    width = (WIDTH - left - GAP * columns) / columns
+    second = SECOND * any("\n" in fitting(name, 72 * width) for name in names)
+    step = height + 0.4 + second
+    total = TITLE + second + rows * step - second + 0.22
+    figure = Figure(figsize=(WIDTH, total + key_height(key, WIDTH - left)))
+    write_key(figure, key, left, total, WIDTH - left)
+    panels = panel_grid(n, columns, left, width, height, gaps=(GAP, step - height), title=TITLE + second)
+    return figure, inch_axes(figure), panels, "\n".join(lines)
 
 
 def _name_lines(ax: Axes, summary: pd.DataFrame, x: str, present: Sequence[str], styles: Mapping[str, Style]) -> None:

@@ -10,7 +10,7 @@ from matplotlib.axes import Axes
 from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 from scipy import stats
 
-from reports.figures.keys import DOTTED, level_dash
+from reports.figures.keys import DOTTED, level_dashes
 from reports.figures.scales import Ends, Floats, Scale, tick_label
 from reports.figures.theme import DIVERGED, GREY, HAIRLINE, Style
 from reports.statistics import LEVEL, ROUNDING
@@ -149,9 +149,10 @@ def add_levels(ax: Axes, references: Mapping[str, float], scale: Scale, mark: tu
 
     `scale` is that of the y axis.
     """
+    dashes = level_dashes(references)
     for name, level in references.items():
         if scale.low <= level <= scale.high:
-            ax.axhline(level, color=GREY, linewidth=1.0, linestyle=level_dash(name), zorder=1)
+            ax.axhline(level, color=GREY, linewidth=1.0, linestyle=dashes[name], zorder=1)
     if mark is not None:
         ax.axvline(mark[0], color=GREY, linewidth=1.0, linestyle=DOTTED, zorder=1)
 

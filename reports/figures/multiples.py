@@ -14,10 +14,13 @@ from matplotlib.axes import Axes
 from matplotlib.collections import LineCollection, PolyCollection
 from matplotlib.figure import Figure
 
-from reports.figures.keys import DOTTED, level_dash
+from reports.figures.keys import DOTTED, level_dashes
 from reports.figures.lines import MOST_MARKERS, runs, single_seeds
 from reports.figures.scales import Floats, Scale, tick_label
 from reports.figures.theme import DIVERGED, GREY, HAIRLINE, INK, RC, TICK, Style, axes_at, fitting, text_width
+
+TITLE, SECOND = 0.32, 0.19
+"""Inches of a title of one line with the room above it, and what a second line adds."""
 
 
 @dataclass(frozen=True)
@@ -35,14 +38,14 @@ class Panel:
 
 
 def panel_grid(
-    n: int, columns: int, left: float, width: float, height: float, *, gaps: tuple[float, float]
+    n: int, columns: int, left: float, width: float, height: float, *, gaps: tuple[float, float], title: float = TITLE
 ) -> list[Panel]:
-    """`n` panels of one size, row after row, with room for a title above; `gaps` between columns and between rows."""
+    """`n` panels of one size, row after row, with a `title` above; `gaps` between columns and between rows."""
     across, down = gaps
     return [
         Panel(
             left + i % columns * (width + across),
-            0.32 + i // columns * (height + down),
+            title + i // columns * (height + down),
             width,
             height,
             i % columns == 0,
@@ -110,9 +113,10 @@ class Trellis:
         self._add(
             [self.place(p, [self.x.low] * 2, [self.y.low, self.y.high]) for p in self.panels if p.is_left], GREY, 0.6, 1
         )
+        dashes = level_dashes(references)
         for name, level in references.items():
             if self.y.low <= level <= self.y.high:
-                self._add([self.place(p, ends, [level] * 2) for p in self.panels], GREY, 1.0, 1, dash=level_dash(name))
+                self._add([self.place(p, ends, [level] * 2) for p in self.panels], GREY, 1.0, 1, dash=dashes[name])
         if mark is not None:
             marks = [self.place(p, [mark[0]] * 2, [self.y.low, self.y.high]) for p in self.panels]
             self._add(marks, GREY, 1.0, 1, dash=DOTTED)
@@ -153,11 +157,11 @@ class Trellis:
                 self.ax.plot(*points.T, "x", color=DIVERGED, markersize=7, markeredgewidth=2, zorder=50)
 
     def names(self, x_label: str, y_label: str) -> None:
-        """Names of the axes, along all panels."""
+        """Names of the axes, along all panels; that of the values may have two lines."""
         left, right = min(p.left for p in self.panels), max(p.left + p.width for p in self.panels)
         top, bottom = min(p.top for p in self.panels), max(p.top + p.height for p in self.panels)
         self.ax.text((left + right) / 2, bottom + 0.32, x_label, ha="center", va="top")
-        self.ax.text(0.08, (top + bottom) / 2, y_label, ha="left", va="center", rotation=90)
+        self.ax.text(0.08, (top + bottom) / 2, y_label, ha="left", va="center", rotation=90, ma="center")
 
     def _line(
         self, panel: Panel, rows: pd.DataFrame, x: str, style: Style, level: float, shapes: "_Shapes", *, dotted: bool

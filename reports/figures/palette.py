@@ -19,6 +19,7 @@ LIGHT: Mapping[str, str] = {
     "bad": "#b00020",
     "good": "#1b6e3c",
     "mark": "#ffeeb8",
+    "shade": "#1a1a1a40",
     **{name.removeprefix("--"): colour for colour, name in PROPERTIES.items()},
 }
 
@@ -33,6 +34,7 @@ DARK: Mapping[str, str] = {
     "bad": "#ff8a8f",
     "good": "#7fd3a0",
     "mark": "#5a4a10",
+    "shade": "#e9e7e355",
     "fig-ink": "#e9e7e3",
     "fig-grey": "#a9a7a2",
     "fig-hairline": "#34363b",

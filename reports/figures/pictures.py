@@ -11,6 +11,8 @@ from reports.families import Family
 from reports.figures.captions import HOLLOW, PARTS, incomplete, joined, lines_alt, lines_caption, listed
 from reports.figures.costs import COSTS, cost_figure, cost_points
 from reports.figures.designs import design_pictures
+from reports.figures.fairness import again
+from reports.figures.forests import has_twins
 from reports.figures.gallery import Gallery as Gallery
 from reports.figures.gallery import Kind
 from reports.figures.gallery import Picture as Picture
@@ -22,18 +24,22 @@ from reports.metrics import LONG_RANGE, facts
 from reports.rows import ITEMS
 from reports.sequential import level_text, look_level
 from reports.statistics import summarise
-from reports.table import SPLITS, by_seed, describe_counts, describe_value, records, with_axis
-from reports.wording import FORCED, effects_caption, long_range_note
+from reports.table import SPLITS, by_seed, describe_counts, records, with_axis
+from reports.wording import FORCED, effects_caption, long_range_note, times
 
 LEAST_ITEMS = 10
 """Test items that a point of a curve must rest on, where their number is known."""
+TWINS = "There are more variants than colours: of two of one colour the means have other shapes."
 MOST_STEPS = 100
 """Steps of a learning curve that are drawn."""
 
 
 def pictures(experiment: Experiment, stem: str, gallery: Gallery, *, effects: bool = True) -> Iterator[Picture]:
-    """Figures of results: effects, then what the design asks for, values by distance. File names begin with `stem`."""
-    if experiment.compared and effects:
+    """Figures of results: effects, then what the design asks for, values by distance. File names begin with `stem`.
+
+    The effects of a comparison (matched, tuned) stand in the figure of all comparisons, and not once more alone.
+    """
+    if experiment.compared and effects and not experiment.plan.get("origin"):
         yield _effects_picture(experiment, stem, gallery)
     yield from design_pictures(experiment, stem, gallery)
     on_sets = experiment.values[experiment.values["split"].isin(SPLITS)]
@@ -43,7 +49,7 @@ def pictures(experiment: Experiment, stem: str, gallery: Gallery, *, effects: bo
 def training_pictures(experiment: Experiment, stem: str, gallery: Gallery) -> Iterator[Picture]:
     """Figures of how the results were come by: learning curves, costs."""
     for metric in experiment.metrics:
-        curves = experiment.tables.curves
+        curves = not_drawn_before(experiment, experiment.tables.curves)
         curves = curves[curves["metric"] == metric]
         if curves["step"].nunique() > 1 and np.isfinite(curves["value"]).any():
             yield _curve_picture(experiment, curves, metric, f"{stem}-{slug(metric)}-by-step", gallery)
@@ -91,6 +97,7 @@ def _effects_picture(experiment: Experiment, stem: str, gallery: Gallery) -> Pic
         effects_caption(rows, experiment.values, experiment.compared, compressed=compressed, looks=looks),
         PARTS if ((rows["item_variance"] > 0) & rows["low"].notna()).any() else "",
         HOLLOW if experiment.leaking & set(order) else "",
+        TWINS if has_twins(order, experiment.styles) else "",
         "Arrow heads: an interval that goes on beyond the axis." if _is_cut(figure) else "",
         "✕: a diverged run, on this side or the base's, with the values fixed for it beforehand."
         if (tables.differences["state"] == "diverged").any()
@@ -132,17 +139,36 @@ def _axis_pictures(
 
     Where the task has a setting of that name, such as the length, the value on the main test set is a further point.
     """
-    dense = _with_enough_items(rows)
+    dense = not_drawn_before(experiment, _with_enough_items(rows))
     rows = with_axis(dense[(dense["metric"] != ITEMS) & dense["value"].notna()])
     for metric, axis in rows[["metric", "axis"]].drop_duplicates().itertuples(index=False, name=None):
         data = rows[(rows["metric"] == metric) & (rows["axis"] == axis)]
-        trained = _trained_at(experiment, axis)
+        trained = experiment.trained_at(axis)
         if trained is not None and trained not in set(data["at"]):
             main = experiment.values[(experiment.values["metric"] == metric) & (experiment.values["coordinate"] == "")]
             data = pd.concat([data, main.assign(axis=axis, at=trained)])
         if data["at"].nunique() > 1 and np.isfinite(data["value"]).any():
             name = f"{stem}-{slug(metric)}-by-{slug(axis)}"
             yield _axis_picture(experiment, data, metric, axis, trained, name, gallery, kind)
+
+
+def not_drawn_before(experiment: Experiment, rows: pd.DataFrame) -> pd.DataFrame:
+    """Rows without those of variants whose runs the experiment shares with that which it is a comparison of.
+
+    Its figures have them already. The base stays beside the others, if there are any.
+    """
+    repeated = again(experiment)
+    if not repeated:
+        return rows
+    own = rows[~rows["variant"].isin(repeated)]
+    has_others = (own["variant"] != experiment.base).any()
+    return rows[~rows["variant"].isin(repeated - {experiment.base})] if has_others else own.iloc[:0]
+
+
+def _again_note(experiment: Experiment) -> str:
+    n = len(again(experiment) - {experiment.base})
+    runs = f"{'its' if n == 1 else 'their'} runs are those of {experiment.plan.get('origin')}"
+    return f"Not drawn again: {times(n, 'variant')}, {runs}." if n else ""
 
 
 def _with_enough_items(rows: pd.DataFrame) -> pd.DataFrame:
@@ -179,6 +205,7 @@ def _axis_picture(
         if metric == "accuracy" and axis == "distance" and LONG_RANGE in experiment.metrics
         else "",
         _leaking_note(experiment, data),
+        _again_note(experiment),
         incomplete(experiment, set(data["variant"])),
     ]
     title = f"{facts(metric).name} by {axis}"
@@ -192,14 +219,6 @@ def _leaking_note(experiment: Experiment, data: pd.DataFrame) -> str:
 
 def _sees(names: list[str]) -> str:
     return "sees" if len(names) == 1 else "see"
-
-
-def _trained_at(experiment: Experiment, axis: str) -> float | None:
-    """The task's setting of a coordinate's name, where it has one and it is the same for all variants."""
-    configs = [experiment.config(variant) for variant in experiment.plan["variants"]]
-    settings = [config.get(f"task.{axis}") for config in configs if config]
-    value = settings[0] if len({describe_value(setting) for setting in settings}) == 1 else None
-    return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else None
 
 
 def _curve_picture(experiment: Experiment, curves: pd.DataFrame, metric: str, name: str, gallery: Gallery) -> Picture:
@@ -222,6 +241,7 @@ def _curve_picture(experiment: Experiment, curves: pd.DataFrame, metric: str, na
         if (curves["state"] == "diverged").any()
         else "",
         _leaking_note(experiment, drawn),
+        _again_note(experiment),
         incomplete(experiment, set(drawn["variant"])),
     ]
     title = f"{facts(metric).name} while training"
@@ -258,7 +278,7 @@ def _cost_pictures(experiment: Experiment, stem: str, gallery: Gallery) -> Itera
         f"Means over completed runs; cheaper is further left, better is {better}. "
         "Grey line: variants that no other beats on both.",
         leaks if left_out else "",
-        f"No room for the names of {listed(unnamed)}." if unnamed else "",
+        "Under the axes: variants whose names have no room beside their points." if unnamed else "",
     ]
     names = listed([COSTS[cost].lower().replace("flops", "FLOPs") for cost in points])
     alt = f"{facts(metric).name} of {max(map(len, points.values()))} variants against {names}."

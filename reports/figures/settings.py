@@ -8,8 +8,8 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from reports.figures.keys import HEIGHT, level_entries, write_key
-from reports.figures.layouts import LEFT, panel_title
+from reports.figures.keys import Entry, key_height, level_entries, write_key
+from reports.figures.layouts import GAP, LEFT, panel_title
 from reports.figures.lines import add_grid, add_levels, diverged, plot_crosses, set_scales, summarise_lines
 from reports.figures.scales import Scale, bounds, is_log, place_scale, place_ticks, value_scale, value_ticks
 from reports.figures.theme import GREY, PAPER, WIDTH, Style, axes_at, plain, size_of
@@ -79,7 +79,9 @@ def settings_figure(
 ) -> Figure:
     """A curve for each metric of `data` side by side (plot_setting); `base` and its value get a mark."""
     width = min(5.2, (WIDTH - 0.2) / len(data))
-    figure = Figure(figsize=(width * len(data), 3.95 + HEIGHT))
+    room = width - GAP
+    below = max(_key_height(references.get(metric, {}), base, room) for metric in data)
+    figure = Figure(figsize=(width * len(data), 3.95 + below))
     for i, (metric, rows) in enumerate(data.items()):
         left = i * width + LEFT - 0.2
         ax = axes_at(figure, left, 0.65, width - LEFT, 2.65)
@@ -89,8 +91,14 @@ def settings_figure(
         ax.set_xlabel(path)
         mark = None if base is None else (base[1], plain(base[0]))
         add_levels(ax, {}, y, mark)
-        write_key(figure, level_entries(levels, y, mark), left, 3.95)
+        write_key(figure, level_entries(levels, y, mark), left, 3.95, room)
     return figure
+
+
+def _key_height(levels: Mapping[str, float], base: tuple[str, float] | None, room: float) -> float:
+    """Inches of a key in which every level has its line and an arrow."""
+    entries = [Entry(f"↓ {name} {level:.3g}", dash="-") for name, level in levels.items()]
+    return key_height(entries if base is None else [*entries, Entry(plain(base[0]), dash="-")], room)
 
 
 def settings_rows(values: pd.DataFrame, metric: str, at: Mapping[str, float]) -> pd.DataFrame:

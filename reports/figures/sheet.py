@@ -8,6 +8,7 @@ from collections import Counter
 from itertools import count
 
 FIGURE = re.compile(r'<svg role="img".*?</svg>', re.DOTALL)
+BEFORE_SCRIPT = re.compile(r".*?(?=<script>|\Z)", re.DOTALL)
 SHAPE = re.compile(r'<path id="([^"]*)"([^>]*)/>')
 SPACES = ' xmlns:xlink="http://www.w3.org/1999/xlink"', ' xmlns="http://www.w3.org/2000/svg"', ' version="1.1"'
 """Attributes that a file needs, and an element of a page does not."""
@@ -16,8 +17,10 @@ SPACES = ' xmlns:xlink="http://www.w3.org/1999/xlink"', ' xmlns="http://www.w3.o
 def shared(page: str) -> str:
     """The same page in fewer bytes: its figures (svg.inline) take their looks and markers from its head.
 
-    The rules go to the end of the first style sheet, the shapes to the beginning of the body.
+    The rules go to the end of the first style sheet, the shapes to the beginning of the body. Lines lose the spaces
+    before them, but for those of the script, whose digest the page holds.
     """
+    page = BEFORE_SCRIPT.sub(lambda found: re.sub(r"\n +", "\n", found[0]), page, count=1)
     figures = FIGURE.findall(page)
     names = (f"m{n}" for n in count())
     shapes = {shape: next(names) for shape, n in Counter(_shapes(figures)).items() if n > 1}

@@ -65,6 +65,15 @@ class Shown:
     """What x and what was measured are called."""
     logs: tuple[bool, bool] = (False, False)
     """Which of them are logarithmic."""
+    drawn_with: str = ""
+    """Another claim, the picture of which has this condition already."""
+    measured_in: int = 0
+    """Number of an earlier condition of the same claim that rests on the same measurements; 0: of none."""
+
+    @property
+    def is_brief(self) -> bool:
+        """Whether there is a line of text in place of panels."""
+        return self.value is None or bool(self.drawn_with)
 
     @property
     def has_curves(self) -> bool:

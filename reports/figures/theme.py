@@ -6,9 +6,10 @@ the same rows always give the same picture.
 """
 
 import gc
+import re
 import warnings
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
@@ -67,7 +68,12 @@ RC: Any = {  # matplotlib-stubs list every key as a Literal
     "svg.hashsalt": "ablations",
 }
 
-LABEL_LENGTH = 30
+LABEL_LENGTH = 40
+"""Letters of a name on one line."""
+ROW_LENGTH = 30
+"""Letters of a name beside a row, beyond which it goes on in a second line."""
+BREAKS = (r"(?<= )(?=\()", r"(?<=[ ,])(?<!× )", r"(?<=[ ,=_/])(?<!× )")
+"""Where a name may be broken, in the order in which it is tried: before what is in brackets, at spaces, in keys."""
 
 
 @dataclass(frozen=True)
@@ -101,10 +107,11 @@ def _collecting_seldom() -> Iterator[None]:
 
 
 def styles(variants: Sequence[str], base: str, groups: Iterable[Collection[str]] = ()) -> dict[str, Style]:
-    """Black for the base; for each other in turn the first looks that are free: 28 of colour and dash, 252 with marker.
+    """Black for the base; for each other in turn the first looks that are free: 252 of colour, dash and marker.
 
     Give the variants of the whole study, so that one looks the same in all its experiments, and as `groups` those of
-    each experiment: of a group no two have one colour while there are others.
+    each experiment: of a group no two have one colour while there are others (7), then none have one colour and dash
+    (28), nor one colour and marker (63); a few less where groups share many variants.
     """
     near: dict[str, set[str]] = {variant: set() for variant in variants}
     for group in groups:
@@ -112,12 +119,21 @@ def styles(variants: Sequence[str], base: str, groups: Iterable[Collection[str]]
             near[variant].update(group)
     uses, chosen = dict.fromkeys(COLOURS, 0), dict[str, Style]()
     for variant in near:
-        beside = Counter(chosen[other].colour for other in near[variant] if other in chosen)
-        _, times, i = min((beside[colour], uses[colour], i) for i, colour in enumerate(COLOURS))
-        marker = MARKERS[(i + len(COLOURS) * times) % len(MARKERS)]
-        chosen[variant] = Style(COLOURS[i], DASHES[times % len(DASHES)], marker)
+        beside = [chosen[other] for other in near[variant] if other in chosen]
+        colours = Counter(style.colour for style in beside)
+        _, times, i = min((colours[colour], uses[colour], i) for i, colour in enumerate(COLOURS))
+        alike = [style for style in beside if style.colour == COLOURS[i]]
+        dash = _least(DASHES, times, [style.dash for style in alike])
+        marker = _least(MARKERS, i + len(COLOURS) * times, [style.marker for style in alike])
+        chosen[variant] = Style(COLOURS[i], dash, marker)
         uses[COLOURS[i]] += 1
     return {**chosen, base: Style(INK, "-", "o", 1.4)}
+
+
+def _least(choices: Sequence[Any], first: int, taken: Sequence[Any]) -> Any:
+    """The choice that is taken least often; of equal ones the next from the `first`, round and round."""
+    in_turn = [choices[(first + k) % len(choices)] for k in range(len(choices))]
+    return min(in_turn, key=taken.count)
 
 
 def axes_at(figure: Figure, left: float, top: float, width: float, height: float) -> Axes:
@@ -150,22 +166,68 @@ def text_width(text: str, points: float = TEXT, weight: str = "normal") -> float
     return 1.04 * text_to_path.get_text_width_height_descent(text, font, ismath=False)[0] / 72
 
 
+def label_width(label: str, points: float = TEXT, weight: str = "normal") -> float:
+    """Length of the longest line of a label in inches."""
+    return max(text_width(line, points, weight) for line in label.split("\n"))
+
+
 def fitting(text: str, points: float) -> str:
-    """A name as a title over axes: as much of it as fits into a width in points."""
-    for length in range(LABEL_LENGTH, 2, -1):
-        label = plain(text, length)
-        if 72 * text_width(label, RC["axes.titlesize"], RC["axes.titleweight"]) < points:
-            return label
-    return "…"
+    """A name as a title over axes of a width in points: in one line or two, and cut only where it is longer."""
+
+    def fits(line: str) -> bool:
+        return 72 * text_width(line, RC["axes.titlesize"], RC["axes.titleweight"]) < points
+
+    if lines := broken(_printable(text), fits):
+        return "\n".join(lines)
+    return next((label for n in range(LABEL_LENGTH, 2, -1) if fits(label := plain(text, n))), "…")
+
+
+def row_label(text: str, length: int = ROW_LENGTH) -> str:
+    """A name beside a row or under a column: in one line or two of so many letters, and cut only where it is longer."""
+    lines = broken(_printable(text), lambda line: len(line) <= length)
+    return "\n".join(lines) if lines else plain(text, length)
+
+
+def broken(text: str, fits: Callable[[str], bool], most: int = 2) -> list[str]:
+    """A text in at most so many lines that each fit, broken where it means least (BREAKS); [] where it cannot be."""
+    for places in (r"(?!)", *BREAKS):
+        lines = [""]
+        for piece in re.split(places, text):
+            if fits((lines[-1] + piece).rstrip()):
+                lines[-1] += piece
+            else:
+                lines.append(piece)
+        lines = [line.strip() for line in lines if line] or [""]
+        if len(lines) <= most and all(map(fits, lines)):
+            return lines
+    return []
+
+
+def _printable(text: str) -> str:
+    """On one line, without what cannot be seen."""
+    return " ".join("".join(c if c.isprintable() else " " for c in text).split(" "))
 
 
 def plain(text: str, length: int = LABEL_LENGTH) -> str:
-    """A name as a label: on one line, cut in the middle where it is too long, `key=value` pairs in their keys."""
-    text = " ".join("".join(c if c.isprintable() else " " for c in text).split(" "))
+    """A name as a label on one line: cut between words where it is too long, `key=value` pairs in their keys.
+
+    The beginning and the end stay, since names of variants differ there. A single long word is cut in its middle.
+    """
+    text = _printable(text)
     if len(text) <= length:
         return text
     half = (length - 1) // 2
-    return _with_short_keys(text, length) or f"{text[: length - 1 - half]}…{text[-half:]}"
+    return (
+        _with_short_keys(text, length) or _without_middle(text, length) or f"{text[: length - 1 - half]}…{text[-half:]}"
+    )
+
+
+def _without_middle(text: str, length: int) -> str:
+    """The longest text with an ellipsis in place of words between the first and the last; empty where none fits."""
+    words = re.split(BREAKS[1], text)
+    ends = [(i, j) for i in range(1, len(words)) for j in range(i + 1, len(words))]
+    shorter = ("".join(words[:i]).rstrip() + " … " + "".join(words[j:]) for i, j in ends)
+    return max((label for label in shorter if len(label) <= length), key=len, default="")
 
 
 def _with_short_keys(text: str, length: int) -> str:
@@ -246,4 +308,4 @@ def add_legend(ax: Axes, order: Sequence[str], styles: Mapping[str, Style]) -> A
 
 def legend_width(names: Sequence[str]) -> float:
     """Inches right of axes that a legend or names at the ends of lines take."""
-    return max(text_width(plain(name)) for name in names) + 0.75
+    return max(text_width(plain(name)) for name in names) + 0.8

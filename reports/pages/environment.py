@@ -8,6 +8,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup, escape
 
 from reports.figures import palette
+from reports.pages.columns import meanings
 from reports.wording import SYMBOLS, estimate, sentence
 
 TEMPLATES = Path(__file__).parent / "templates"
@@ -32,6 +33,7 @@ def environment() -> Environment:
         "variable": palette.variable,
         "sentence": sentence,
         "breakable": breakable,
+        "meanings": meanings,
         "light": palette.properties(palette.LIGHT),
         "dark": palette.properties(palette.DARK),
     }

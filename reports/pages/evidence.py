@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 
 from reports.experiment import Experiment
+from reports.lengths import length_of
 from reports.metrics import facts, number
 from reports.pages.grids import Cell, Grid, optional
 from reports.power import noise_floor, seeds_needed, smallest_effect
@@ -123,12 +124,14 @@ def effects_grid(experiment: Experiment) -> Grid | None:
 def effects_caption(experiment: Experiment) -> str:
     """How to read the table of effects."""
     effects = experiment.tables.effects
+    lengths = ", each length by itself" if any(length_of(metric) for metric in effects["metric"].unique()) else ""
     scope = f" and speaks of {scope_of(effects)}" if effects["low"].notna().any() else ""
     return (
-        f"Variant minus base. The paired interval is the one in the figures{scope}; Welch's does without the pairing, "
-        "and the correlation of variant and base over seeds says what the pairing is worth. p is that of the paired t "
-        "test, with the test items' part where the interval has it; p (Holm) is corrected for the variants of this "
-        "experiment on the same metric. Seeds needed: for an effect of this size to be seen four times out of five."
+        f"Variant minus {experiment.label(experiment.base)}. The paired interval is the one in the figures{scope}; "
+        "Welch's does without the pairing, and the correlation of variant and base over seeds says what the pairing is "
+        "worth. p is that of the paired t test, with the test items' part where the interval has it; p (Holm) is "
+        f"corrected for the variants of this experiment on the same metric{lengths}. Seeds needed: for an effect of "
+        "this size to be seen four times out of five."
     )
 
 

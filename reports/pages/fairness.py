@@ -24,7 +24,7 @@ from reports.fairness import (
     searched,
 )
 from reports.figures.captions import joined, listed
-from reports.figures.fairness import fair_pictures
+from reports.figures.fairness import fair_pictures, is_unchanged, own_verdicts
 from reports.figures.gallery import Gallery, Picture
 from reports.metrics import facts, number
 from reports.pages.grids import Cell, Grid, tags
@@ -33,6 +33,9 @@ from reports.trials import read_trials
 from reports.wording import change, effect_note, has_interval, inside, interval, is_whole, quantity, seeds_of, times
 
 LEFT_OUT = "left out"
+AS_IT_IS = "as it is"
+WHY = {MATCHED: "of the size of the base already", TUNED: "the search found the same settings"}
+"""Why a comparison leaves a variant as it is."""
 HOW = {MATCHED: "Matching every variant to the base", TUNED: "Tuning every variant and the base alike"}
 MADE = {SAME: "parameters", MATCHED: "parameters", TUNED: "best point"}
 
@@ -76,13 +79,20 @@ def fair_section(fair: Fair, place: int, stem: str, gallery: Gallery) -> FairSec
 
 def sentences(fair: Fair) -> list[str]:
     """For each comparison how many verdicts it changes, and which."""
-    return [f"{HOW[name]} {_changes(fair, name)}." for name in fair.made_equal]
+    return [f"{HOW[name]}{_unchanged(fair, name)} {_changes(fair, name)}." for name in fair.made_equal]
+
+
+def _unchanged(fair: Fair, comparison: str) -> str:
+    """How many variants it leaves as they are."""
+    n = sum(is_unchanged(fair, comparison, variant) for variant in fair.others)
+    stay = "stays as it is" if n == 1 else "stay as they are"
+    return f" ({n} of {times(len(fair.others), 'variant')} {stay}, {WHY[comparison]})" if n else ""
 
 
 def _changes(fair: Fair, comparison: str) -> str:
     news, compared = [], 0
     for metric in fair.metrics:
-        verdicts = {variant: fair.verdicts(metric, variant) for variant in fair.others}
+        verdicts = {variant: own_verdicts(fair, metric, variant) for variant in fair.others}
         both = {v: found for v, found in verdicts.items() if {SAME, comparison} <= found.keys()}
         others = [f"{v} from {of[SAME]} to {of[comparison]}" for v, of in both.items() if comparison in changed(of)]
         compared += len(both)
@@ -90,7 +100,7 @@ def _changes(fair: Fair, comparison: str) -> str:
             name = inside(facts(metric).name)
             news.append(f"{len(others)} of {times(len(both), 'verdict')} on {name} ({', '.join(others)})")
     if not compared:
-        return "cannot be judged yet: nothing can be compared"
+        return "changes nothing" if _unchanged(fair, comparison) else "cannot be judged yet: nothing can be compared"
     return f"changes {'; '.join(news)}" if news else f"changes no verdict of {compared}"
 
 
@@ -143,6 +153,8 @@ def _cell(fair: Fair, comparison: str, metric: str, variant: str) -> Cell:
     effect = fair.effect(comparison, metric, variant)
     if effect is None:
         return Cell(text="–")
+    if is_unchanged(fair, comparison, variant):
+        return Cell(text=AS_IT_IS, note=WHY[comparison], kind="number undecided", value=effect["difference"])
     ends = interval(effect["low"], effect["high"], metric) if has_interval(effect) else effect_note(effect)
     counts = [] if is_whole(effect) else [seeds_of(effect)]
     decided = fair.verdicts(metric, variant)[comparison] != UNDECIDED
@@ -173,6 +185,8 @@ def _made_cell(fair: Fair, comparison: str, variant: str) -> Cell:
     if comparison == TUNED:
         return Cell(text=settings or "–", note=_trial_note(fair, variant), kind="text")
     own = costs(fair, comparison, variant)
+    if variant != fair.origin.base and is_unchanged(fair, comparison, variant):
+        return Cell(text=AS_IT_IS, note=share_of_base(fair, comparison, variant), kind="text undecided")
     notes = [settings if comparison == MATCHED else "", share_of_base(fair, comparison, variant)]
     return Cell(text=quantity(own["parameters"]), note="; ".join(note for note in notes if note), kind="text")
 
@@ -198,12 +212,12 @@ def share_of_base(fair: Fair, comparison: str, variant: str) -> str:
 
 def _verdict_cell(fair: Fair, metric: str, variant: str) -> Cell:
     text = verdict_text(fair, metric, variant)
-    return Cell(text=text or "–", kind="text changed" if changed(fair.verdicts(metric, variant)) else "text")
+    return Cell(text=text or "–", kind="text changed" if changed(own_verdicts(fair, metric, variant)) else "text")
 
 
 def verdict_text(fair: Fair, metric: str, variant: str) -> str:
     """The verdict with the same settings, and those of other comparisons that differ: `worse; tuned: undecided`."""
-    found = fair.verdicts(metric, variant)
+    found = own_verdicts(fair, metric, variant)
     first = [found[SAME]] if SAME in found else []
     return "; ".join([*first, *(f"{COMPARISONS[name].lower()}: {word}" for name, word in changed(found).items())])
 

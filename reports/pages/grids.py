@@ -96,6 +96,7 @@ def variants_grid(experiment: Experiment, links: Mapping[str, tuple[Link, ...]])
     """One row per variant: what it changes, headline metrics, cost, seeds counted and planned; `links` by variant."""
     rows = {row["variant"]: row | _measured(experiment, row) for row in records(experiment.tables.variants)}
     costs = {cost: label for cost, label in COSTS.items() if experiment.tables.variants[cost].fillna(0).any()}
+    costs = {c: label for c, label in costs.items() if label not in {facts(m).name for m in experiment.metrics}}
     base = rows.get(experiment.base, {})
     spans = _spans(experiment)
     columns = ["Variant", *(facts(m).name for m in experiment.metrics), *costs.values(), "Seeds"]
@@ -131,15 +132,19 @@ def _measured(experiment: Experiment, row: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _variant_cell(experiment: Experiment, variant: str, links: tuple[Link, ...]) -> Cell:
-    changes = describe_changes(experiment.changes(variant))
     return Cell(
         text=variant,
-        note="the base" if variant == experiment.base else changes,
+        note=describe_base(experiment) if variant == experiment.base else describe_changes(experiment.changes(variant)),
         kind="name",
         style=experiment.styles[variant],
         tags=tags(experiment, variant),
         links=links,
     )
+
+
+def describe_base(experiment: Experiment) -> str:
+    """What stands with the base where variants have what they change: `the base, model.position: sinusoidal`."""
+    return ", ".join(text for text in ("the base", describe_changes(experiment.base_setting)) if text)
 
 
 def tags(experiment: Experiment, variant: str) -> tuple[str, ...]:
@@ -192,7 +197,7 @@ def others_grid(experiment: Experiment) -> Grid | None:
         columns=["Variant", *(f"{facts(m).name} {c}".strip() for m, c in kinds)],
         rows=[
             [
-                Cell(text=variant, kind="name", style=experiment.styles[variant]),
+                Cell(text=experiment.label(variant), kind="name", style=experiment.styles[variant]),
                 *(_mean_cell(means.get((variant, m, c)), m, counted[variant]) for m, c in kinds),
             ]
             for variant in experiment.order
@@ -218,15 +223,15 @@ def categories_grid(experiment: Experiment) -> Grid | None:
     title = f"Accuracy by category in {experiment.name}"
     if len(experiment.order) > len(categories):
         columns = ["Variant", *categories]
-        variants = [Cell(text=variant, kind="name", style=experiment.styles[variant]) for variant in experiment.order]
-        of_variant = [[name, *own] for name, own in zip(variants, zip(*cells, strict=True), strict=True)]
+        names = [Cell(text=experiment.label(v), kind="name", style=experiment.styles[v]) for v in experiment.order]
+        of_variant = [[name, *own] for name, own in zip(names, zip(*cells, strict=True), strict=True)]
         last = [Cell(text="Test items", kind="name"), *(Cell(text=count) for count in counts)]
         return Grid(title=title, columns=columns, rows=[*of_variant, *([last] if items else [])])
     rows = [
         [Cell(text=category, kind="name"), Cell(text=count), *of_category]
         for category, count, of_category in zip(categories, counts, cells, strict=True)
     ]
-    return Grid(title=title, columns=["Category", "Test items", *experiment.order], rows=rows)
+    return Grid(title=title, columns=["Category", "Test items", *map(experiment.label, experiment.order)], rows=rows)
 
 
 Means = Mapping[tuple[str, ...], tuple[float, int]]

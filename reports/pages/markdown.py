@@ -6,12 +6,13 @@ from math import isnan
 from typing import Any
 
 from reports.experiment import Experiment
-from reports.fairness import Fair, originals
+from reports.fairness import Fair
 from reports.metrics import facts, number
 from reports.pages import summary
 from reports.pages.fairness import caveats, metric_grid, sentences, settings_grid, texts, trials_note
-from reports.pages.findings import findings, lead
-from reports.pages.grids import optional
+from reports.pages.findings import findings
+from reports.pages.grids import describe_base, optional
+from reports.pages.overview import overview
 from reports.pages.verdicts import in_words, steps_by_claim
 from reports.rows import StudyRows
 from reports.sequential import level_text, looks_sentence
@@ -67,16 +68,14 @@ def table(columns: Sequence[str], rows: Sequence[Sequence[str]], *, texts: int =
 
 
 def _headline(experiments: Sequence[Experiment]) -> str:
-    """What the experiment that speaks for the study says; empty where there is nothing to compare."""
-    leading = lead(originals(experiments))
-    if leading is None:
-        return ""
-    return _sentences(leading) if len(experiments) == 1 else f"{leading.name}: {_sentences(leading)}"
+    """What the study says at its head; empty where there is nothing to compare."""
+    found = overview(experiments)
+    return " ".join(found.texts) if found else ""
 
 
 def _sentences(experiment: Experiment) -> str:
     found = findings(experiment)
-    return " ".join([found.headline, found.further, *found.caveats]) if found else ""
+    return " ".join(found.texts) if found else ""
 
 
 def _fair(fair: Fair) -> Iterator[str]:
@@ -125,7 +124,7 @@ def _variants(experiment: Experiment) -> str:
         [
             [
                 variant,
-                "the base" if variant == experiment.base else rows[variant]["changes"],
+                describe_base(experiment) if variant == experiment.base else rows[variant]["changes"],
                 *(mean(rows[variant], metric) for metric in experiment.metrics),
                 describe_counts(rows[variant]),
             ]

@@ -16,16 +16,17 @@ from markupsafe import Markup
 from reports import claims
 from reports.experiment import Experiment
 from reports.fairness import originals
-from reports.figures.gallery import Gallery
+from reports.figures.gallery import Gallery, Picture
 from reports.figures.sheet import shared
 from reports.figures.theme import theme
 from reports.pages import exports, summary
 from reports.pages.components import components
 from reports.pages.environment import TEMPLATES, environment
 from reports.pages.fairness import read_fairness
-from reports.pages.findings import lead
+from reports.pages.findings import Findings, lead
 from reports.pages.grids import Link, cost_grid
 from reports.pages.overall import overall_grid
+from reports.pages.overview import overview, speaking
 from reports.pages.sections import Section, anchor, make_sections, measurements
 from reports.pages.verdicts import Article, by_chapter, make_articles, told_by_claims
 from reports.rows import StudyRows, read_study, write_text
@@ -74,7 +75,8 @@ def render(
     study, template = tables.study, environment().get_template("index.html")
     verdicts = [article.verdict for article in articles]
     told = told_by_claims(verdicts, always=summary.trains_nothing(study))
-    leading = None if told else lead(originals(experiments))
+    leading = None if told else lead(speaking(experiments))
+    found = None if told else overview(experiments)
     head = next((s for s in sections if leading and s.anchor == anchor(experiments.index(leading) + 1)), None)
     anchors = [anchor(place) for place, _ in enumerate(experiments, 1)]
     register = claims.read_register() if articles else ()
@@ -85,8 +87,11 @@ def render(
     return template.render(
         study=study.plan["study"],
         description=study.plan.get("description", "").replace("`", ""),
-        headline=told or _headline(study, sections, head),
+        headline=told or _headline(study, sections, found),
+        found=found,
         lead=head,
+        told=len(speaking(experiments)) == 1,
+        hero=_hero(head, experiments),
         progress=summary.progress(study),
         warnings=[*summary.warnings(study), *summary.unreadable(tables.problems)],
         foreign=summary.foreign(study),
@@ -113,8 +118,15 @@ def render(
     )
 
 
-def _headline(study: StudyRows, sections: Sequence[Section], head: Section | None) -> str:
-    return head.findings.headline if head and head.findings else summary.instead(study, measurements(sections))
+def _headline(study: StudyRows, sections: Sequence[Section], found: Findings | None) -> str:
+    return found.headline if found else summary.instead(study, measurements(sections))
+
+
+def _hero(head: Section | None, experiments: Sequence[Experiment]) -> Picture | None:
+    """The figure at the head of the page; among several experiments its title names its own."""
+    if head is None or head.hero is None or len(speaking(experiments)) == 1:
+        return head.hero if head else None
+    return replace(head.hero, title=f"{head.hero.title} in {head.name}")
 
 
 def _script() -> dict[str, Any]:

@@ -32,8 +32,9 @@ Row = Mapping[str, Any]
 HEADLINES = ("loss", "bleu", "accuracy", "long_range_accuracy")
 """Metrics that pages show of a translator or a language model."""
 OUTCOMES = ("supported", "not supported", "inconclusive")
-LEAKING = ("no mask",)
-"""Names of variants, in the studies of record, that see the words that they are to say."""
+EXPOSURE_GAP = "exposure-gap"
+LEAK = 20.0
+"""Points by which the exposure gap of a variant that sees the words that it is to say is above the base's, at least."""
 ARMS = {SAME: "", **{name: f" ({name})" for name in COMPARISONS if name != SAME}}
 """What the name of a fair comparison's experiment ends with, by comparison."""
 
@@ -201,7 +202,10 @@ def components(records: Records, where: str) -> str:
 def _no_gain(record: Record, metrics: Sequence[str], experiments: Collection[str]) -> list[str]:
     """Sentences on variants of these experiments whose better numbers are no gain."""
     effects = record.effects[record.effects["experiment"].isin(list(experiments))]
-    doubts = Doubts(leaking=LEAKING, diverged=set(effects.loc[effects["diverged"] > 0, "variant"]))
+    gap = effects["metric"].eq(EXPOSURE_GAP) & effects["difference"].ge(LEAK)
+    doubts = Doubts(
+        leaking=set(effects.loc[gap, "variant"]), diverged=set(effects.loc[effects["diverged"] > 0, "variant"])
+    )
     return [escape(text) for text in caveats(effects, metrics, doubts)]
 
 

@@ -26,6 +26,7 @@ from reports.pages.grids import (
     variants_grid,
 )
 from reports.pages.importance import importance_caption, importance_grid
+from reports.pages.lengths import lengths_caption, lengths_grid
 from reports.rows import ITEMS
 from reports.sequential import looks_sentence
 from reports.table import SPLITS, records, with_axis, with_category
@@ -53,6 +54,8 @@ class Section:
     variants: Grid | None = None
     effects: Grid | None = None
     effects_caption: str = ""
+    lengths: Grid | None = None
+    lengths_caption: str = ""
     measured: list[Picture] = field(default_factory=list)
     categories: Grid | None = None
     categories_caption: str = ""
@@ -149,6 +152,8 @@ def make_section(
         variants=variants_grid(experiment, _links(experiment, place, bool(settings))),
         effects=effects_grid(experiment),
         effects_caption=effects_caption(experiment),
+        lengths=lengths_grid(experiment),
+        lengths_caption=lengths_caption(experiment),
         measured=list(measured(experiment, stem, gallery)),
         categories=categories,
         categories_caption=categories_caption(by_token=_has_note(categories, "per token")),
@@ -206,12 +211,12 @@ def _facts(experiment: Experiment) -> str:
     plan, runs, values = experiment.plan, experiment.runs, experiment.values
     counted = experiment.tables.variants["counted"].sum()
     splits = set(values.loc[values["metric"].isin(experiment.metrics), "split"])
-    origin = plan.get("origin")
+    origin, base = plan.get("origin"), experiment.label(experiment.base)
     others = len(plan["variants"]) - (experiment.base in plan["variants"])
     parts = [
         f"{COMPARISONS.get(plan.get('comparison', ''), 'Other')} comparison of {origin}" if origin else "",
         f"Task {plan['task']} ({plan['kind']})",
-        f"{times(others, 'variant')} against {experiment.base}" if others else "no variant beside the base",
+        f"{times(others, 'variant')} against {base}" if others else "no variant beside the base",
         f"{counted} of {times(len(runs), 'run')} counted",
         items_note(values),
         "measured on the validation set" if splits & set(SPLITS) == {"validation"} else "",

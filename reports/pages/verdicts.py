@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from reports.experiment import Experiment
 from reports.figures.claims import claim_pictures
 from reports.figures.gallery import Gallery, Picture, slug
+from reports.figures.shown import Shown
 from reports.figures.theme import Style
 from reports.register import Claim
 from reports.rows import StudyRows
@@ -14,7 +15,9 @@ from reports.verdicts import Verdict
 from reports.wording import SYMBOLS
 
 FEW = 6
-"""Claims up to which all articles stand open; of more, the first of each outcome."""
+"""Claims up to which all articles stand open; of more, those in DOUBT."""
+DOUBT = ("not supported", "inconclusive")
+"""Outcomes of which a reader wants to see why."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -46,12 +49,13 @@ def make_articles(
     looks = looks_by_experiment(experiments)
     opened = _opened(verdicts)
     steps = steps_by_claim(study, verdicts)
+    drawn: dict[Shown, str] = {}
     return [
         Article(
             verdict=verdict,
             anchor=f"claim-{place}-{slug(verdict.id)}",
             steps=steps[verdict.id],
-            pictures=tuple(claim_pictures(verdict, looks, gallery, steps[verdict.id])),
+            pictures=tuple(claim_pictures(verdict, looks, gallery, steps[verdict.id], drawn)),
             is_open=place in opened,
         )
         for place, verdict in enumerate(verdicts, 1)
@@ -78,12 +82,7 @@ def told_by_claims(verdicts: Sequence[Verdict], *, always: bool = False) -> str:
 
 def _opened(verdicts: Sequence[Verdict]) -> Collection[int]:
     """Places of the articles that stand open, from 1."""
-    if len(verdicts) <= FEW:
-        return range(1, len(verdicts) + 1)
-    first: dict[str, int] = {}
-    for place, verdict in enumerate(verdicts, 1):
-        first.setdefault(verdict.outcome, place)
-    return first.values()
+    return [n for n, verdict in enumerate(verdicts, 1) if len(verdicts) <= FEW or verdict.outcome in DOUBT]
 
 
 def steps_by_claim(study: StudyRows, verdicts: Sequence[Verdict]) -> dict[str, str]:

@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from ablations import calibrate
-from ablations.calibrate import LOOP, START, Calibration, Speed, predicted_flops, shape_key
+from ablations.calibrate import LOOP, PROBE, START, Calibration, Speed, predicted_flops, shape_key
 from ablations.callbacks import batch_flops
 from ablations.load import make_study
 from ablations.study import Run
@@ -79,9 +79,19 @@ def test_devices_share_the_work_but_not_the_start(monkeypatch: pytest.MonkeyPatc
 
 def test_a_run_that_trains_nothing_is_not_timed(tiny: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delattr(calibrate, "_timed")
-    experiment = {**tiny["experiments"]["copy"], "vary": {}, "train": {"steps": 0}, "measure": ["gradient-norm"]}
+    probes = ["gradient-norm", "reach", "token-similarity"]
+    experiment = {**tiny["experiments"]["copy"], "vary": {}, "train": {"steps": 0}, "measure": probes}
     run, data = made(experiment)
-    assert Calibration("cpu", 1).seconds(run.settings, data) == START
+    assert Calibration("cpu", 1).seconds(run.settings, data) == pytest.approx(START + 3 * PROBE)
+
+
+def test_what_is_measured_while_training_is_no_probe_after_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(calibrate, "_timed", lambda *_: Speed(1e-6, 1e-6, 0.0))
+    plain, *measured = (
+        Calibration("cpu", 1).seconds(run.settings, data)
+        for run, data in (made({**GERMAN, "measure": names}) for names in ([], ["update-ratio"], ["gradient-norm"]))
+    )
+    assert measured == pytest.approx([plain, plain + PROBE])
 
 
 def test_a_shape_is_timed_once(tiny: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:

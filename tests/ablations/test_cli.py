@@ -321,6 +321,29 @@ def test_train_reads_a_file_and_flags_override_it(tmp_path: Path, capsys: pytest
     assert written["seed"] == 1
 
 
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("task: {name: order}\ntrain: {steps: '2'}", "run.yaml: train.steps='2': expected int"),
+        ("task: {name: order, length: '5'}", "run.yaml: task.length='5': expected int"),
+        ("task: {name: german}\ndecode: {beam: '5'}", "run.yaml: decode.beam='5': expected int"),
+        ("task: {name: order}\nseed: '1'", "run.yaml: seed='1': expected int"),
+        ("- order", "run.yaml: expected task, model, train, decode and seed"),
+        ("task: {name: \xfc}", "run.yaml: not UTF-8 (byte 13)"),
+    ],
+)
+def test_a_file_for_train_with_a_value_of_another_type_is_refused_in_one_line(
+    text: str, message: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    config = tmp_path / "run.yaml"
+    config.write_text(text, encoding="latin-1")
+    assert main(["train", "--config", str(config), "--output", str(tmp_path / "runs")]) == 2
+    said = capsys.readouterr().err
+    assert message in said
+    assert said.count("\n") == 1
+    assert not (tmp_path / "runs").exists()
+
+
 def test_processes_with_other_hash_seeds_get_the_same_id_and_the_same_bits(tmp_path: Path) -> None:
     flags = "--task.name german --task.test_size 7 --task.validation_size 5 --model.architecture encoder-decoder"
     flags += " --model.d_model 12 --model.n_heads 3 --model.n_layers 1 --model.dropout 0.2 --train.steps 4"
@@ -406,6 +429,10 @@ def test_bad_input_gives_one_line_status_2_and_leaves_nothing(
     [
         (["run"], "the following arguments are required: STUDY"),
         (["run", "quick", "--seeds", "0"], "'0': give a whole number of at least 1"),
+        (["run", "quick", "--seeds", "²"], "'²': give a whole number of at least 1"),
+        (["run", "quick", "--seeds", "9" * 5000], "9': give a whole number of at least 1"),
+        (["run", "quick", "--retries", "²"], "'²': give a whole number, 0 or more"),
+        (["run", "quick", "--shard", "²/3"], "'²/3': give I/N"),
         (["walk"], "invalid choice: 'walk'"),
         (["explain"], "the following arguments are required: COMPONENT"),
         (["claims"], "the following arguments are required: STUDY"),
@@ -460,6 +487,9 @@ def test_without_a_command_three_to_try_are_named(capsys: pytest.CaptureFixture[
         (["train", "--task.name", "order", "--model.n_head", "2"], "unrecognized arguments: --model.n_head"),
         (["train", "--task.name", "order", "--model.n_heads", "x"], "model.n_heads"),
         (["train", "--config", "no.yaml"], "no such file"),
+        (["train", "--config"], "--config: expected one argument"),
+        (["train", "--task.name"], "--task.name: expected one argument"),
+        (["train", "--task.name", "order", "--timeout", "0"], "--timeout: no value that it takes; see --help"),
         (["translate", "1a2b"], "run '1a2b': neither a run's folder nor the beginning of the id of a run in runs"),
         (["attention", "1a2b", "a sentence"], "run '1a2b': neither a run's folder"),
         (["attention", "1a2b", "a sentence", "--output", "a.jpg"], "output='a.jpg': the name must end in .png"),
@@ -657,6 +687,14 @@ def test_flags_without_an_effect_are_refused(
     assert main([command, write(tiny, tmp_path), *flags, "--output", str(tmp_path / "runs")]) == 2
     assert capsys.readouterr().err.startswith(f"ablations: {said}")
     assert not (tmp_path / "runs").exists()
+
+
+def test_a_model_that_no_memory_holds_is_refused_in_one_line(
+    tiny: dict[str, Any], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    study = write(tiny, tmp_path)
+    assert main(["plan", study, "--set", "model.d_model=1200000000000000", "--output", str(tmp_path / "runs")]) == 2
+    assert capsys.readouterr().err == "ablations: out of memory; take smaller models, or smaller batches\n"
 
 
 def test_what_is_tuned_can_be_planned_before_the_search(

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 import yaml
 
-from ablations.listing import SHIPPED
+from ablations.listing import SHIPPED, STUDIES
 from ablations.load import load_study, make_study
 from models.config import RECURRENT, ConfigError, TaskShape
 from models.size import parameter_count
@@ -84,9 +84,11 @@ def test_a_study_takes_experiments_of_others_and_may_change_parts_of_them(tiny: 
     ("take", "message"),
     [
         ({"none": "all"}, "study.take.none: no shipped study"),
+        ({"../tiny": "all"}, "study.take.../tiny: no shipped study"),
         ({"tiny": ["copies"]}, "study.take.tiny: it has no experiment 'copies'; choose from copy"),
         ({"tiny": ["copy", "copy"]}, "study.take.tiny: 'copy' is taken twice"),
         ({"tiny": []}, "study.take.tiny=\\[\\]: expected `all` or a list of experiments"),
+        ({"tiny": [{"copy": 1}]}, "study.take.tiny=.*: expected `all` or a list of experiments"),
         ({"loop": "all"}, "loop.take.loop: takes from itself"),
     ],
 )
@@ -159,13 +161,16 @@ BAD = [
     ("experiments/copy/vary", {"model.position": ["none", "none"]}, "a value stands there twice"),
     ("experiments/copy/variants", {"x": {"model.n_heads": 1}}, "copy: vary and variants: an experiment has one design"),
     ("seeds", 0, "seeds=0"),
+    ("seeds", 10_001, "seeds=10001: give a number from 1 to 10000"),
+    ("seeds", 10**20, "seeds=1"),
+    ("seeds", ["0", "1"], r"seeds=\['0', '1'\]: expected int or list"),
     ("seeds", [2**64], "seeds="),
     (
         "experiments",
         {"a b": {"task": {"name": "order"}}, "a_b": {"task": {"name": "order"}}},
         "has the folder of 'a b'",
     ),
-    ("experiments/copy/vary", None, "copy.vary=None: expected dict"),
+    ("experiments/copy/vary", None, "copy.vary=None: expected a mapping"),
     ("experiments/copy/task/name", ["order"], "copy, base: task.name="),
     (
         "experiments/copy",
@@ -191,6 +196,9 @@ BAD = [
         "copy, base: decode={'beam': 3}: task order translates nothing, leave it out",
     ),
     ("experiments/copy/decode", {"beem": 3}, "copy, base: decode.beem=3: no such field; did you mean 'beam'?"),
+    ("experiments/copy/train/steps", "4", "copy, base: train.steps='4': expected int"),
+    ("experiments/copy/decode", {"beam": "5"}, "copy, base: decode.beam='5': expected int"),
+    ("experiments/copy/seeds", ["0"], r"copy.seeds=\['0'\]: expected int or list"),
     ("experiments/copy/train/steps", 0, "copy, base: train.steps=0: trains nothing, so name what to measure"),
     ("experiments/copy/measure", ["gradient-norm", "gradient-norm"], "a probe stands there twice"),
 ]
@@ -308,6 +316,18 @@ def test_every_shipped_study_is_sound(name: str, tmp_path: Path, monkeypatch: py
     assert study.name == name
     assert study.description
     assert all(experiment.variants for experiment in study.experiments)
+    runs = len({run.id for run in study.runs()})
+    assert runs <= STUDIES[name].runs if study.comparisons else runs == STUDIES[name].runs  # a comparison adds some
+
+
+@pytest.mark.parametrize("name", SHIPPED_NAMES)
+def test_a_study_that_needs_data_says_so(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("ABLATIONS_DATA", raising=False)
+    if STUDIES[name].data:
+        with pytest.raises(ConfigError, match="ABLATIONS_DATA"):
+            load_study(name)
+    else:
+        load_study(name)
 
 
 def test_recurrent_nets_of_the_budgets_have_the_size_of_the_base(

@@ -111,11 +111,13 @@ def test_undecided_contrasts_get_the_seeds_of_the_next_look_and_so_does_their_ba
     assert seeds(tmp_path) == {"base": 20, "none": 20, "learned": 5, "rotary": 10}
     told = capsys.readouterr()
     assert told.out == f"{tmp_path / 'index.html'}\n"
-    assert told.err.splitlines() == [
+    *looked, last = told.err.splitlines()
+    assert looked == [
         "1 of 3 contrasts decided; 2 undecided, and the base, get 10 seeds",
         "2 of 3 contrasts decided; 1 undecided, and the base, get 20 seeds",
         "2 of 3 contrasts decided; undecided: copy: none (20 seeds)",
     ]
+    assert last.endswith(f" report {tmp_path}/ --open")
 
 
 def test_the_plan_says_at_which_numbers_it_was_looked(study: Study, trainer: Trainer, tmp_path: Path) -> None:

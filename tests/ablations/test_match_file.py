@@ -45,8 +45,9 @@ def test_each_variant_is_found_once(tmp_path: Path, capsys: pytest.CaptureFixtur
     assert [found(tmp_path, finder, variant) for variant in ("v", "w", "no")] == first
     assert finder.asked == ["v", "w", "no"]
     said = capsys.readouterr().err.splitlines()
-    assert said[0] == "e / v: timing training steps beside those of the base"
-    assert len(said) == 3
+    kept = f"what was timed is kept in {tmp_path / 'match/seconds.json'}, for all that follows"
+    assert said[:2] == ["e / v: timing training steps beside those of the base", kept]
+    assert len(said) == 6
 
 
 def test_a_reader_sees_what_was_found(tmp_path: Path) -> None:

@@ -42,16 +42,18 @@ def test_pilots_are_found_whether_their_seed_is_planned_or_not(tiny: dict[str, A
     (entry,) = power(study, tmp_path)
     assert (entry["experiment"], entry["metric"]) == ("copy", "loss")
     assert (entry["base_seeds"], entry["base_mean"], entry["noise_floor"]) == (3, 2.0, 1.0)
-    assert (entry["planned_seeds"], entry["deviation"]) == (2, pytest.approx(2**0.5))
-    assert [of["effect"] for of in entry["wanted"]] == pytest.approx([0.04, 0.1, 0.2])
+    (alone,) = entry["variants"]
+    assert (entry["planned_seeds"], alone["deviation"]) == (2, pytest.approx(2**0.5))
+    assert [of["effect"] for of in alone["wanted"]] == pytest.approx([0.04, 0.1, 0.2])
 
 
 def test_variants_that_are_there_are_paired(tiny: dict[str, Any], tmp_path: Path) -> None:
     study = pilots(tiny, tmp_path, {"base": (1.0, 2.0, 3.0), "none": (1.5, 2.5, 4.5)})
     (entry,) = power(study, tmp_path, effect=0.5)
-    assert (entry["deviation_variant"], entry["deviation_seeds"]) == ("none", 3)
-    assert entry["deviation"] == pytest.approx((1 / 3) ** 0.5)  # of 0.5, 0.5, 1.5
-    assert [of["effect"] for of in entry["wanted"]] == [0.5]
+    (of,) = entry["variants"]
+    assert (of["variant"], of["seeds"]) == ("none", 3)
+    assert of["deviation"] == pytest.approx((1 / 3) ** 0.5)  # of 0.5, 0.5, 1.5
+    assert [one["effect"] for one in of["wanted"]] == [0.5]
 
 
 def test_runs_of_other_settings_and_failed_ones_are_no_pilots(tiny: dict[str, Any], tmp_path: Path) -> None:
@@ -86,24 +88,42 @@ def test_the_table(tiny: dict[str, Any], tmp_path: Path, capsys: pytest.CaptureF
     show_power(power(study, tmp_path, effect=1.0))
     text = capsys.readouterr().out
     (cells,) = rows(text)
-    assert cells[:6] == ["copy", "loss", "2", "1 (3)", "1.41", "base alone"]
+    assert cells[:6] == ["copy", "loss", "2", "1 (3)", "base alone", "1.41 (3)"]
     assert cells[7:] == ["18"]
     assert cells[6].endswith(" (2)")
     assert text.splitlines()[0].endswith("  seeds for 1")
+    assert "those that show an effect of 1 as often" in text
     assert "up to 6.3 times" in text
-    assert ("Base alone" in text, "where it is largest" in text, "-: " in text) == (True, False, False)
+    assert ("Base alone" in text, "variant minus base" in text, "-: " in text) == (True, False, False)
 
 
-def test_the_table_names_the_variant_that_varies_most(
+def test_the_table_has_a_row_for_each_variant_and_marks_two(
+    tiny: dict[str, Any], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Differences of -d, 0, d have the deviation d; of four variants the second noisiest is the upper median."""
+    given = {"calm": 0.5, "wild": 4.0, "odd": 1.0, "loud": 2.0}
+    fields = ("position", "norm", "feed_forward", "residual")
+    tiny["experiments"]["copy"]["variants"] = {
+        name: {f"model.{field}": "none"} for name, field in zip(given, fields, strict=True)
+    }
+    losses = {name: tuple(2.0 + of_base + d * of_base for of_base in (-1, 0, 1)) for name, d in given.items()}
+    study = pilots(tiny, tmp_path, {"base": (1.0, 2.0, 3.0), **losses})
+    show_power(power(study, tmp_path))
+    text = capsys.readouterr().out
+    found = [(cells[4], cells[5]) for cells in rows(text)]
+    assert found == [("wild (largest)", "4 (3)"), ("loud (median)", "2 (3)"), ("odd", "1 (3)"), ("calm", "0.5 (3)")]
+    assert re.search("for 2 % .* for 5 % .* for 10 %", text)
+    assert "an effect of 2 % of the base's value" in text
+    assert ("Base alone" in text, "variant minus base" in text, "-: " in text) == (False, True, False)
+
+
+def test_a_single_variant_is_neither_the_largest_nor_the_median(
     tiny: dict[str, Any], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     study = pilots(tiny, tmp_path, {"base": (1.0, 2.0, 3.0), "none": (1.5, 2.5, 4.5)})
     show_power(power(study, tmp_path))
-    text = capsys.readouterr().out
-    (cells,) = rows(text)
-    assert cells[5] == "none"
-    assert re.search("for 2 % .* for 5 % .* for 10 %", text)
-    assert ("Base alone" in text, "where it is largest" in text, "-: " in text) == (False, True, False)
+    (cells,) = rows(capsys.readouterr().out)
+    assert cells[4] == "none"
 
 
 def test_a_pilot_without_spread_is_shown_as_such(
@@ -112,7 +132,7 @@ def test_a_pilot_without_spread_is_shown_as_such(
     show_power(power(pilots(tiny, tmp_path, {"base": (1.0, 1.0)}), tmp_path))
     text = capsys.readouterr().out
     (cells,) = rows(text)
-    assert cells[2:] == ["1", "0 (2)", "0", "base alone", "- (2)", "-", "-", "-"]
+    assert cells[2:] == ["1", "0 (2)", "base alone", "0 (2)", "- (2)", "-", "-", "-"]
     assert "which says nothing of other seeds" in text
 
 

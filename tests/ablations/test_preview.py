@@ -16,10 +16,12 @@ from ablations.study import Run
 
 @pytest.fixture(autouse=True)
 def speeds(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A device of 1 GFLOP/s for training, infinitely fast at the rest."""
+    """A device of 1 GFLOP/s for training, infinitely fast at the rest; start and report take 80 s and 10 a run."""
     monkeypatch.setattr(calibrate, "_timed", lambda *_: Speed(training=1e-9, forward=0.0, translation=0.0))
     monkeypatch.setattr(calibrate, "LOOP", 0.0)
     monkeypatch.setattr(calibrate, "START", 100.0)
+    for name, seconds in {"BEGIN": 60.0, "REPORT": 20.0, "REPORTED": 10.0}.items():
+        monkeypatch.setattr(f"ablations.preview.{name}", seconds)
 
 
 def end(run: Run, root: Path, seconds: float, status: str = "completed") -> None:
@@ -44,8 +46,8 @@ def test_sizes_and_seconds_are_those_of_the_variant(
         assert entry["devices"] == 1
     show(study, entries, places=2)
     shown = capsys.readouterr().out
-    assert re.search(r"^4 of 4 runs to train: 7 min for one at a time, about 3 min with 2 at a time", shown, re.M)
-    assert shown.rstrip().endswith("(by steps timed here)")
+    assert re.search(r"^4 of 4 runs to train: 9 min for one at a time, about 5 min with 2 at a time", shown, re.M)
+    assert shown.rstrip().endswith(", start and report included (by steps timed here)")
 
 
 def test_what_is_done_is_a_better_measure(
@@ -64,7 +66,7 @@ def test_what_is_done_is_a_better_measure(
     assert {entries["position=none", seed]["basis"] for seed in range(3)} == {"calibrated"}
     show(study, list(entries.values()), places=1)
     shown = capsys.readouterr().out
-    assert "4 of 6 runs to train: 7 min for one at a time, about 7 min with 1 at a time" in shown
+    assert "4 of 6 runs to train: 9 min for one at a time, about 9 min with 1 at a time" in shown
     assert shown.rstrip().endswith("(by runs that are done and steps timed here)")
 
 
@@ -87,7 +89,7 @@ def test_what_two_variants_share_is_trained_once(
     entries = preview(study, tmp_path)
     assert len(entries) == 8
     show(study, entries, places=2)
-    assert "4 of 4 runs to train: 7 min" in capsys.readouterr().out
+    assert "4 of 4 runs to train: 9 min" in capsys.readouterr().out
     end(study.runs()[0], tmp_path, 5.0)
     assert sum(entry["done"] for entry in preview(study, tmp_path)) == 2
 

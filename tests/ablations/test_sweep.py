@@ -2,6 +2,7 @@
 
 import os
 import shutil
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -170,6 +171,45 @@ def test_warnings_of_the_data_are_shown_once(
     warnings = [line for line in capsys.readouterr().err.splitlines() if line.startswith("warning: ")]
     assert any("2 of 2 test sentences are in the training text" in line for line in warnings)
     assert len(set(warnings)) == len(warnings)
+
+
+@pytest.mark.parametrize(
+    ("name", "root", "told"),
+    [
+        ("tiny", "runs/tiny", "ablations report tiny --open"),
+        ("my study", "runs/my_study", "ablations report 'my study' --open"),
+        ("tiny", "elsewhere/tiny", "ablations report elsewhere/tiny/ --open"),
+        ("tiny", "here", "ablations report here/ --open"),
+    ],
+)
+def test_the_end_of_a_sweep_says_how_its_report_is_opened(
+    name: str,
+    root: str,
+    told: str,
+    tiny: dict[str, Any],
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(sweep, "which", lambda name: f"/bin/{name}")
+    sweep.tell_page(Path(root) / "report/index.html", make_study({**tiny, "name": name}), Path(root))
+    shown = capsys.readouterr()
+    assert shown.out == f"{root}/report/index.html\n"
+    assert shown.err == f"that is the report; this opens it: {told}\n"
+
+
+def test_a_command_that_the_shell_does_not_find_is_named_by_its_path(
+    tiny: dict[str, Any], tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sweep, "which", lambda name: None)
+    monkeypatch.setattr(sys, "executable", str(tmp_path / ".venv/bin/python"))
+    named = []
+    for _ in range(2):
+        sweep.tell_page(Path("page"), make_study(tiny), Path("runs/tiny"))
+        named.append(capsys.readouterr().err.split()[-4])
+        (tmp_path / ".venv/bin").mkdir(parents=True, exist_ok=True)
+        (tmp_path / ".venv/bin/ablations").touch()
+    assert named == ["ablations", ".venv/bin/ablations"]
 
 
 @pytest.mark.parametrize(("name", "again"), [("result.json", 1), ("run.json", 0), ("metrics.csv", 0)])

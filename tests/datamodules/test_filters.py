@@ -15,6 +15,12 @@ def test_a_pair_counts_for_the_first_reason() -> None:
     assert sieve.report == "left out: 1 dull, 2 long, 0 odd"
 
 
+def test_thousands_are_parted() -> None:
+    sieve = Sieve(1203)
+    sieve.leave_out("dull", np.ones(1203, dtype=bool))
+    assert sieve.report == "left out: 1,203 dull"
+
+
 def test_uneven_pairs_in_either_direction() -> None:
     lengths = np.array([[4, 2], [5, 2], [2, 4], [2, 5], [3, 3], [0, 1], [1, 0], [0, 0]])
     assert uneven(lengths, 2.0).tolist() == [False, True, False, True, False, True, True, False]

@@ -278,7 +278,11 @@ def test_sentences_of_the_tests_in_the_training_text_are_reported_and_can_be_lef
     assert without.notes[0] == (
         "40 of 46 training pairs; left out: 0 with an empty side, 0 above 100 pieces, 6 in validation or test"
     )
-    assert not any("warning" in note for note in without.notes)
+    assert without.notes[1:4] == (
+        "0 of 7 validation sentences are in the training text",
+        "0 of 11 test sentences are in the training text",
+        "0 of 3 contrastive test sentences are in the training text",
+    )
     assert _training_pairs(data) - _training_pairs(without) == set(leaked)
 
 

@@ -48,6 +48,25 @@ def fair_study(study: Any, comparisons: Sequence[str] = ("matched", "tuned")) ->
     return Path(study.write())
 
 
+def share_runs(study: Any, origin: str, other: str, variants: Sequence[str]) -> None:
+    """Plan runs of one experiment as those of another with the same settings, before they are made."""
+    for run in study.plan["runs"]:
+        if run["experiment"] == other and run["variant"] in variants:
+            same = study.planned(origin, run["variant"], run["seed"])
+            run.update({name: same[name] for name in ("id", "folder")})
+
+
+def unchanged_study(study: Any) -> Path:
+    """A study in which matching leaves the base and `slow` as they are; `small` is widened."""
+    changes = {name: CHANGES[name] for name in ("slow", "small")}
+    study.experiment("e", changes, headline=["loss", "bleu"])
+    _runs(study, "e", {name: SAME[name] for name in ("base", *changes)}, {})
+    _derive(study, "matched", changes, {})
+    share_runs(study, "e", "e (matched)", ["base", "slow"])
+    _runs(study, "e (matched)", {"small": MATCHED["small"]}, {"small": {"d_ff": 300}}, section="model")
+    return Path(study.write())
+
+
 def _derive(study: Any, comparison: str, changes: Mapping[str, Any], left_out: Mapping[str, str]) -> None:
     name = f"e ({comparison})"
     facts = {"comparison": comparison, "origin": "e", "left_out": dict(left_out), "family": name}

@@ -1,5 +1,6 @@
 """The order and the looks of variants, and their resolved settings."""
 
+import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -33,6 +34,20 @@ def test_designs_keep_their_order_and_variants_without_effect_come_last(make: Ma
     folder = study.write()
     assert experiment(folder, "ladder").order == ["base", "gone", "a", "b"]
     assert experiment(folder, "variants").order == ["base", "b", "a", "gone"]
+
+
+def test_a_comparison_has_the_order_of_its_origin_and_points_of_a_grid_that_of_the_plan(make: Maker) -> None:
+    study = make(seeds=(0,))
+    changes = {v: {f"model.{v}": "none"} for v in ("a", "b")}
+    study.experiment("e", changes)
+    study.experiment("e (tuned)", changes, origin="e", comparison="tuned")
+    study.experiment("g@d=1", changes, family="g", grid={"task.d": 1})
+    for name, harm in (("e", 1), ("e (tuned)", -1), ("g@d=1", 1)):
+        for variant, loss in {"base": 1.0, "a": 1.1, "b": 1.1 + harm / 20}.items():
+            study.run(name, variant, 0, [("test", "loss", "", loss)])
+    folder = study.write()
+    orders = [experiment(folder, name).order for name in study.plan["experiments"]]
+    assert orders == [["base", "b", "a"], ["base", "b", "a"], ["base", "a", "b"]]
 
 
 def test_a_variant_looks_the_same_in_all_experiments(make: Maker) -> None:
@@ -77,3 +92,44 @@ def test_who_sees_the_future_and_who_diverged(make: Maker) -> None:
     found = experiment(study.write(), "e")
     assert found.leaking == {"a"}
     assert found.diverged == {"c"}
+
+
+def test_the_base_is_named_with_its_value_where_one_setting_is_varied(make: Maker) -> None:
+    study = make(seeds=(0,))
+    study.experiment("text", {"a": {"model.position": "none"}, "b": {"model.position": "rotary"}})
+    study.experiment("number", {"a": {"model.n_heads": 1}})
+    study.experiment("said", {"a": {"model.norm": "none"}}, base="layer norm")
+    study.experiment("several", {"a": {"model.norm": "none"}, "b": {"model.n_heads": 1}})
+    study.experiment("whole", {"a": {"model": {"norm": "none"}}})
+    for name, base in (("text", "base"), ("number", "base"), ("said", "layer norm"), ("several", "base")):
+        study.run(name, base, 0, [])
+    tables = make_tables(read_study(study.write()))
+    found = {name: Experiment(tables, name) for name in study.plan["experiments"]}
+    assert {name: e.label(e.base) for name, e in found.items()} == {
+        "text": "base (sinusoidal)",
+        "number": "base (n_heads=4)",
+        "said": "layer norm",
+        "several": "base",
+        "whole": "base",  # not started yet
+    }
+    assert found["text"].label("a") == "a"
+    assert found["number"].base_setting == {"model.n_heads": 4}
+
+
+def test_lengths_are_those_with_effects_and_training_has_one_if_all_variants_share_it(make: Maker) -> None:
+    study = make(seeds=(0,))
+    study.experiment("e", {"x": {"model.norm": "none"}}, headline=["accuracy"])
+    study.experiment("other", {"x": {"task.length": 7}}, headline=["accuracy"])
+    for variant, lengths in (("base", (128, 48, 64)), ("x", (48, 128))):
+        values = [("test", "accuracy", f"length={n}", 0.5) for n in lengths]
+        place = study.run("e", variant, 0, [("test", "accuracy", "", 0.9), *values])
+        run = json.loads((place / "run.json").read_text())
+        run["config"]["task"]["length"] = 32
+        (place / "run.json").write_text(json.dumps(run))
+        study.run("other", variant, 0, [])
+    tables = make_tables(read_study(study.write()))
+    found = Experiment(tables, "e")
+    assert found.lengths("accuracy") == [48.0, 128.0]
+    assert found.lengths("loss") == []
+    assert (found.trained_at("length"), found.trained_at("d_ff")) == (32.0, None)
+    assert Experiment(tables, "other").trained_at("length") is None

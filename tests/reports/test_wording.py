@@ -13,6 +13,7 @@ from reports.wording import (
     categories_caption,
     caveats,
     change,
+    clearest,
     effect_note,
     effects_caption,
     estimate,
@@ -29,6 +30,7 @@ from reports.wording import (
     seeds_of,
     sentence,
     times,
+    within,
 )
 
 NAN = float("nan")
@@ -52,9 +54,16 @@ def whole(seeds: int) -> dict[str, Any]:
 def test_the_headline_is_the_largest_harm() -> None:
     frame = effects("loss", no_mask=[-5.0, -5.1, -5.2], no_residual=[2.9, 3.0, 3.1], lstm=[1.0, 1.1, 1.2])
     text = headline(frame, "loss").replace("\N{NO-BREAK SPACE}", " ")
-    assert text == "no-residual raises loss most: +3 nats per token (95 % interval +2.75 to +3.25, 3 seeds)."
+    assert text == "Loss rises most with no-residual: +3 nats per token (95 % interval +2.75 to +3.25, 3 seeds)."
     frame = effects("bleu", no_mask=[-90.0, -91.0, -89.5], one_head=[5.0, 5.5, 6.0])
-    assert headline(frame, "bleu").startswith("no-mask lowers BLEU most: −90.2 points (95")
+    assert headline(frame, "bleu").startswith("BLEU falls most with no-mask: −90.2 points (95")
+
+
+def test_the_headline_says_when_nothing_differs() -> None:
+    frame = effects("parameters", one_head=[0.0, 0.0], two_heads=[0.0, 0.0])
+    assert headline(frame, "parameters") == "No variant differs from the base in parameters."
+    frame = effects("loss", one_head=[0.0, 0.0])
+    assert headline(frame, "loss") == "No variant differs from the base in loss."
 
 
 def test_the_headline_does_not_take_noise_for_an_effect() -> None:
@@ -72,7 +81,7 @@ def test_the_headline_does_not_take_noise_for_an_effect() -> None:
 
 def test_one_seed_astray_does_not_hide_what_is_the_same_in_every_seed() -> None:
     frame = effects("bleu", wild=[-40.0, 0.0, 1.0], steady=[-8.0, -8.0, -8.0])
-    assert headline(frame, "bleu").startswith("steady lowers BLEU most: −8 points (the same in 3 of 3 seeds")
+    assert headline(frame, "bleu").startswith("BLEU falls most with steady: −8 points (the same in 3 of 3 seeds")
     assert other_headlines(frame, ["bleu"]).startswith("BLEU falls most with steady: −8 points")
 
 
@@ -86,15 +95,15 @@ def test_what_is_the_same_in_every_seed_may_still_be_an_accident_of_the_items() 
 
 def test_the_headline_says_when_there_is_no_interval() -> None:
     assert headline(effects("accuracy", lstm=[-0.4]), "accuracy") == (
-        "lstm lowers accuracy most: −0.4 (one seed: no interval)."
+        "Accuracy falls most with lstm: −0.4 (one seed: no interval)."
     )
     text = headline(effects("accuracy", lstm=[-0.5, -0.5, -0.5]), "accuracy").replace("\N{NO-BREAK SPACE}", " ")
-    assert text == "lstm lowers accuracy most: −0.5 (the same in 3 of 3 seeds)."
+    assert text == "Accuracy falls most with lstm: −0.5 (the same in 3 of 3 seeds)."
 
 
 def test_a_metric_without_a_better_side_has_no_harm() -> None:
     text = headline(effects("gradient_norm", deep=[-3.0, -3.1, -2.9], shallow=[1.0, 1.1, 1.2]), "gradient_norm")
-    assert text.startswith("deep differs most from the base in gradient norm: −3 (95")
+    assert text.startswith("Gradient norm differs most from the base's with deep: −3 (95")
 
 
 def test_further_metrics_get_a_clause_each_with_size_and_certainty() -> None:
@@ -127,7 +136,7 @@ def test_what_sees_the_future_is_never_called_better() -> None:
     both = pd.concat([alone, effects("accuracy", no_mask=[0.2, 0.3, 0.25])])
     assert caveats(both, ["loss", "accuracy"], doubts)[0].endswith("its better loss and accuracy are no gain.")
     worse = effects("loss", no_mask=[5.0, 5.1, 5.2])
-    assert headline(worse, "loss", doubts).startswith("no-mask raises loss most")
+    assert headline(worse, "loss", doubts).startswith("Loss rises most with no-mask")
     assert caveats(worse, ["loss"], doubts) == []
     assert len(caveats(effects("loss", no_mask=[-5.0]), ["loss"], doubts)) == 1, "one seed: it may be"
 
@@ -154,7 +163,7 @@ def test_the_fixed_loss_of_a_diverged_variant_is_no_gain_over_a_bad_base() -> No
     frame = pd.concat(
         [effects("loss", deep=[-1.0, -1.1, -1.2], wide=[0.5, 0.6, 0.7]), effects("bleu", deep=[-2.0, -3.0])]
     )
-    assert headline(frame, "loss", doubts).startswith("wide raises loss most")
+    assert headline(frame, "loss", doubts).startswith("Loss rises most with wide")
     assert caveats(frame, ["loss", "bleu"], doubts) == [
         "deep diverged, and has a value fixed for that: its better loss is no gain.",
         "Runs of the base, plain, diverged: differences from it are from values fixed for that.",
@@ -305,3 +314,24 @@ def test_differences_have_the_digits_of_their_interval(
     ends: tuple[float, float, float], texts: tuple[str, str]
 ) -> None:
     assert (change(*ends, "loss"), interval(*ends[1:], "loss")) == texts
+
+
+def test_the_harm_that_the_headline_names_is_the_clearest() -> None:
+    frame = effects("loss", wild=[9.0, -8.0, 1.0], steady=[0.5, 0.6, 0.55], gain=[-3.0, -3.1, -2.9])
+    row = clearest(frame, "loss")
+    assert row is not None
+    assert headline(frame, "loss").startswith(f"Loss rises most with {row['variant']}")
+    assert row["variant"] == "steady"
+    assert clearest(frame[frame["variant"] != "steady"], "loss") is None
+    assert clearest(effects("gradient_norm", a=[1.0, 1.1]), "gradient_norm") is None
+
+
+def test_what_sees_the_future_is_no_better_at_other_lengths() -> None:
+    doubts = Doubts(leaking={"seer"})
+    assert doubts.of("seer", "loss@length=97")
+    assert not doubts.of("seer", "bleu@length=97")
+
+
+def test_a_sentence_can_be_said_of_one_experiment() -> None:
+    assert within("german", "Loss rises most with x.") == "In german, loss rises most with x."
+    assert within("german", "BLEU falls.") == "In german, BLEU falls."

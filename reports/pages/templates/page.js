@@ -77,4 +77,33 @@ const unfold = () => {
   target?.scrollIntoView();
 };
 addEventListener("hashchange", unfold);
+addEventListener("click", (event) => {
+  if (event.target.closest?.("a")?.getAttribute("href") === location.hash) unfold(); // the same link once more
+});
 if (location.hash) unfold();
+
+// Printed is all there is, in browsers whose sheets leave out what is closed too.
+const closed = [];
+addEventListener("beforeprint", () => {
+  closed.push(...document.querySelectorAll("details:not([open])"));
+  for (const part of closed) part.open = true;
+});
+addEventListener("afterprint", () => {
+  for (const part of closed.splice(0)) part.open = false;
+});
+
+// Where experiments are lines to open, a button opens all of them, and closes them again.
+const folds = [...document.querySelectorAll(".fold")];
+if (folds.length > 4) {
+  const button = document.createElement("button");
+  const name = () => (button.textContent = folds.every((fold) => fold.open) ? "Close all sections" : "Open all sections");
+  button.type = "button";
+  button.className = "all";
+  button.addEventListener("click", () => {
+    const open = !folds.every((fold) => fold.open);
+    for (const fold of folds) fold.open = open;
+    name();
+  });
+  name();
+  document.querySelector("nav").append(button);
+}

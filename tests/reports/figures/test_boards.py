@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from matplotlib.figure import Figure
 
-from reports.figures.boards import Board, Panel, Shade, key_lines, shortened, wrapped
-from reports.figures.keys import GAP, SAMPLE, Entry
+from reports.figures.boards import Board, Panel, Shade, shortened, wrapped
+from reports.figures.keys import GAP, SAMPLE, Entry, key_lines
 from reports.figures.scales import Scale
 from reports.figures.theme import NOTE, text_width, theme
 
@@ -43,6 +43,8 @@ def test_a_text_keeps_to_its_width_and_its_lines() -> None:
     assert wrapped("short", 1.5) == ["short"]
     assert shortened("abcdefghij" * 9, 1.0)[:2] == "ab"
     assert shortened("abcdefghij" * 9, 1.0)[-1] == "j"
+    assert shortened("one two three four five", 1.4) == "one … four five"
+    assert shortened("", 1.0) == ""
 
 
 def test_a_key_breaks_where_its_width_ends() -> None:

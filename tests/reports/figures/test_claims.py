@@ -2,13 +2,15 @@
 
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from reports.figures.claims import MOST_CONDITIONS, claim_caption, claim_figure, claim_pictures
+from reports.figures.claims import MOST_CONDITIONS, claim_caption, claim_figure, claim_pictures, once
 from reports.figures.gallery import Gallery
+from reports.figures.shown import Shown
 from reports.figures.theme import COLOURS, INK, WIDTH, Style, theme
 from reports.regions import Region
 from reports.verdicts import Judged, Side, Verdict
@@ -94,3 +96,40 @@ def test_every_colour_follows_the_page(tmp_path: Path) -> None:
     assert "var(--fig-3," in picture.svg
     plain = re.findall(r": (#[0-9a-f]{6})", picture.svg)
     assert plain == []
+
+
+def test_what_was_measured_is_drawn_once_in_a_picture(tmp_path: Path) -> None:
+    other = judged(2, sides=tuple(reversed(judged().sides)))
+    (picture,) = claim_pictures(verdict(judged(0), judged(1), other), LOOKS, Gallery(tmp_path))
+    assert picture.svg.count(">Loss (nats per token): as above, condition 1<") == 1
+    assert picture.svg.count("✓ supported: 0.200") == 3, "each quantity is drawn"
+    assert picture.svg.count(">base<") == 2
+    single = judged(0, sides=judged().sides[:1], per_seed={0: 1.1, 1: 1.3})
+    (picture,) = claim_pictures(verdict(single, single), LOOKS, Gallery(tmp_path))
+    assert "as above" not in picture.svg, "there the quantity is what was measured"
+
+
+def test_a_curve_is_drawn_once_whatever_is_made_of_it() -> None:
+    curve = EVERY["curve"]
+    other = replace(curve, per_seed=(7.0, 8.0, 9.0), sides=tuple(replace(s, values=(7.0,)) for s in curve.sides))
+    found = once([curve, other, replace(other, logs=(True, True))], {}, "one")
+    assert [part.measured_in for part in found] == [0, 1, 0]
+    assert claim_figure(found[:2]).get_figheight() < claim_figure([curve, other]).get_figheight() - 1
+
+
+def test_measurements_of_another_picture_are_drawn_again(tmp_path: Path) -> None:
+    found = claim_pictures(verdict(*(judged(i) for i in range(MOST_CONDITIONS + 2))), LOOKS, Gallery(tmp_path))
+    assert [picture.svg.count("as above") for picture in found] == [MOST_CONDITIONS - 1, 1]
+    assert f">Loss (nats per token): as above, condition {MOST_CONDITIONS + 1}<" in found[1].svg
+
+
+def test_a_condition_that_another_claim_has_too_is_a_line_that_says_where(tmp_path: Path) -> None:
+    gallery, drawn = Gallery(tmp_path), dict[Shown, str]()
+    other = judged(1, value=0.4, low=0.2, high=0.6, per_seed={0: 0.3, 1: 0.5})
+    first, *_ = claim_pictures(verdict(judged(), id="one"), LOOKS, gallery, drawn=drawn)
+    second, *_ = claim_pictures(verdict(other, judged(text="As before"), id="two"), LOOKS, gallery, drawn=drawn)
+    assert "drawn with" not in first.svg
+    assert second.svg.count(">✓ supported: 0.200 (0.100 to 0.300), drawn with claim one<") == 1
+    assert second.svg.count("agrees with the claim") == 1
+    assert ">As before<" in second.svg
+    assert set(drawn.values()) == {"one", "two"}

@@ -91,3 +91,18 @@ def test_where_all_points_are_in_one_place_names_that_have_no_room_are_given() -
         unnamed = plot_costs(of, ax, metric="bleu", styles=styles(names[1:], "base"))
     assert unnamed
     assert len(unnamed) + len(ax.texts) == 61
+
+
+def test_names_without_room_stand_in_a_key_with_their_marks(monkeypatch: pytest.MonkeyPatch) -> None:
+    names = ["base", *(f"variant-{i}" for i in range(40))]
+    of = pd.DataFrame({"variant": names, "cost": [*np.full(40, 1.0), 2.0], "value": [*np.full(40, 1.0), 2.0]})
+    chosen = styles(names[1:], "base")
+    with theme():
+        figure, unnamed = cost_figure({"training_flops": of}, metric="loss", styles=chosen)
+        texts = check_texts(figure, monkeypatch)
+        plain, _ = cost_figure({"training_flops": of.iloc[[0, -1]]}, metric="loss", styles=chosen)
+    assert unnamed
+    assert set(names) <= set(texts)
+    marks = [(mark.get_color(), mark.get_marker()) for mark in figure.artists]  # type: ignore[attr-defined]
+    assert marks == [(chosen[name].colour, chosen[name].marker) for name in unnamed]
+    assert figure.get_figheight() > plain.get_figheight()

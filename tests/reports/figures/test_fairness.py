@@ -16,9 +16,12 @@ from reports.figures.fairness import (
     ENDED,
     MARKS,
     THICK,
+    again,
     comparisons_figure,
     envelope,
     fair_pictures,
+    is_unchanged,
+    own_verdicts,
     places,
     plot_comparisons,
     round_ticks,
@@ -31,7 +34,17 @@ from reports.figures.gallery import Gallery
 from reports.figures.scales import Scale
 from reports.figures.theme import INK, PAPER, styles, theme
 from reports.statistics import paired_effect
-from tests.reports.fair_study import MATCHED, RATES, SAME, TUNED, Losses, fair_of, fair_study
+from tests.reports.fair_study import (
+    MATCHED,
+    RATES,
+    SAME,
+    TUNED,
+    Losses,
+    fair_of,
+    fair_study,
+    share_runs,
+    unchanged_study,
+)
 from tests.reports.figures.drawn import check_texts
 
 Maker = Callable[..., Any]
@@ -216,3 +229,28 @@ def test_without_a_finished_trial_there_are_no_curves(make: Maker, tmp_path: Pat
     with theme():
         found = fair_pictures(Fair(arms=fair.arms, trials=waiting), "01-e", Gallery(tmp_path))
     assert [picture.name for picture in found] == ["01-e-fair"]
+
+
+def test_what_a_comparison_leaves_as_it_is_has_no_second_mark(make: Maker, tmp_path: Path) -> None:
+    with theme():
+        fair = fair_of(unchanged_study(make()))
+        ax = plot_comparisons(fair, Figure(figsize=(6, 4)).subplots(), "loss")
+        picture, *_ = fair_pictures(fair, "01-e", Gallery(tmp_path))
+    assert [is_unchanged(fair, "matched", variant) for variant in ("slow", "small")] == [True, False]
+    assert not is_unchanged(fair, "same", "slow")
+    rows = {fair.others[round(y)] for _, y in drawn(ax, MARKS["matched"].marker)}
+    assert rows == {"small"}
+    assert len(drawn(ax, MARKS["same"].marker)) == 2
+    assert own_verdicts(fair, "loss", "slow") == {"same": "worse"}
+    assert side_notes(fair, "loss", "slow") == {"same": ("worse", False)}
+    assert "No mark of matched: the variant is as it is, it has the size of the base already." in picture.caption
+
+
+def test_a_changed_base_makes_every_effect_another(make: Maker) -> None:
+    study = make()
+    study.experiment("e", {"x": {"model.norm": "none"}}, headline=["loss"])
+    study.experiment("e (tuned)", {"x": {"model.norm": "none"}}, headline=["loss"], comparison="tuned", origin="e")
+    share_runs(study, "e", "e (tuned)", ["x"])
+    fair = fair_of(study.write())
+    assert again(fair.arms["tuned"]) == {"x"}
+    assert not is_unchanged(fair, "tuned", "x")

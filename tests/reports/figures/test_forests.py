@@ -11,8 +11,8 @@ from matplotlib.collections import LineCollection, PathCollection
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-from reports.figures.forests import effect_text, plot_effects, seeds_part
-from reports.figures.theme import DIVERGED, INK, PAPER, styles, theme
+from reports.figures.forests import effect_text, has_twins, plot_effects, row_height, seeds_part
+from reports.figures.theme import DIVERGED, INK, NOTE, PAPER, TEXT, TICK, Style, styles, theme
 from reports.statistics import paired_effect
 from reports.table import records
 from tests.reports.figures.drawn import hexes
@@ -240,3 +240,32 @@ def test_labels_of_ticks_do_not_touch_where_zero_lies_between_small_decades(ax: 
     assert 0 in ax.get_xticks()
     assert len(boxes) > 1
     assert all(left.x1 < right.x0 for left, right in pairwise(boxes))
+
+
+def test_of_two_variants_of_one_colour_the_means_have_other_shapes(ax: Axes) -> None:
+    names = [f"v{i}" for i in range(9)]
+    chosen = styles(names, "base")
+    assert not has_twins(names[:7], chosen)
+    assert not has_twins(["a", "b"], dict.fromkeys("ab", Style(INK, "-", "o"))), "contrasts are all black"
+    assert has_twins(names, chosen)
+    effects, differences = effect_frames({name: [i + 0.1, i + 0.2] for i, name in enumerate(names)}, [0.0, 0.1])
+    plot_effects(effects, differences, ax, metric="loss", order=names, styles=chosen, hollow=["v8"])
+    means = [drawn for drawn in ax.collections if isinstance(drawn, PathCollection) and drawn.get_zorder() == 4]
+    seen = {
+        (colour, np.asarray(drawn.get_paths()[0].vertices, dtype=np.float64).tobytes())
+        for drawn in means
+        for colour in (*hexes(drawn.get_facecolor()), *hexes(drawn.get_edgecolor()))
+        if colour != PAPER
+    }
+    assert len(seen) == 9
+
+
+def test_a_long_name_has_two_lines_and_room(ax: Axes) -> None:
+    name = "no scale, default initialisation"
+    effects, differences = effect_frames({name: [1.1, 1.2]}, [0.0, 0.1])
+    plot_effects(effects, differences, ax, metric="loss", order=[name], styles=styles([name], "base"))
+    (label,) = ax.get_yticklabels()
+    assert label.get_text() == "no scale, default\ninitialisation"
+    assert label.get_fontsize() == TICK
+    assert row_height(name) > row_height("no scale") > TEXT / 72
+    assert row_height(name, "2 of 3") == pytest.approx(row_height(name) + 1.25 * NOTE / 72)

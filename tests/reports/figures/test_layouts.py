@@ -174,3 +174,45 @@ def test_diverged_runs_are_marked_as_asked(mark_ends: bool, mark_diverged: bool,
 def test_axes_are_named_with_units() -> None:
     assert value_label("loss") == "Loss (nats per token)"
     assert value_label("gradient_norm") == "Gradient norm"
+
+
+LONG = ["base", "lstm, forget bias 3, 700 steps in all", "no scale, default initialisation", "x", "y", "z"]
+
+
+@pytest.mark.parametrize("metric", ["log_reach", "gradient_decades", "loss"])
+@pytest.mark.parametrize("n", [3, 5])
+def test_long_names_of_axes_variants_and_levels_are_whole(metric: str, n: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    rows = [
+        {"variant": v, "seed": s, "state": "completed", "step": t, "value": -1.0 - t - i - s / 9}
+        for i, v in enumerate(LONG[:n])
+        for s in range(3)
+        for t in (1, 2, 3)
+    ]
+    levels = {"bag of earlier tokens": -3.0, "what the longest known rule gives": -4.0, "chance": -2.0}
+    figure = lines_figure(
+        pd.DataFrame(rows), x="step", metric=metric, order=LONG[:n], base="base", styles=styles(LONG[1:], "base"),
+        x_label="Distance", references={**levels, **{f"{name} too": v - 1 for name, v in levels.items()}},
+        mark=(2.0, "trained at 2"),
+    )  # fmt: skip
+    texts = [" ".join(text.split("\n")) for text in check_texts(figure, monkeypatch)]
+    assert value_label(metric) in texts
+    assert set(LONG[:n]) <= set(texts)
+    assert "what the longest known rule gives too −5" in texts
+
+
+def test_rows_of_long_names_with_notes_do_not_touch(monkeypatch: pytest.MonkeyPatch) -> None:
+    names = [f"norm_placement=post,warmup=1,n_layers={n}" for n in range(20)]
+    rows = [{"metric": "loss", "variant": v, **vars(paired_effect([0.0] * 3, [0.1, 0.2, 0.3]))} for v in names]
+    seeds = [
+        {"metric": "loss", "variant": v, "seed": s, "state": "completed", "difference": 0.1}
+        for v in names
+        for s in (0, 1)
+    ]
+    figure = effects_figure(
+        pd.DataFrame(rows), pd.DataFrame(seeds), metrics=["loss"], base_values={"loss": 1.0}, order=names,
+        notes=dict.fromkeys(names, "2 of 3, 1 diverged"), styles=styles(names, "base"),
+    )  # fmt: skip
+    texts = check_texts(figure, monkeypatch)
+    assert [text for text in texts if text.startswith("norm")] == [
+        f"norm_placement=post,warmup=1,\nn_layers={n}" for n in range(20)
+    ]

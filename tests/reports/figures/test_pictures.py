@@ -12,12 +12,22 @@ from matplotlib.figure import Figure
 
 from reports.experiment import Experiment
 from reports.families import families
+from reports.figures.fairness import again
 from reports.figures.gallery import Gallery, Picture
 from reports.figures.layouts import lines_figure
-from reports.figures.pictures import MOST_STEPS, family_pictures, measured, pictures, thinned, training_pictures
+from reports.figures.pictures import (
+    MOST_STEPS,
+    family_pictures,
+    measured,
+    not_drawn_before,
+    pictures,
+    thinned,
+    training_pictures,
+)
 from reports.figures.theme import theme
 from reports.rows import read_study
 from reports.table import make_tables
+from tests.reports.fair_study import share_runs
 
 Maker = Callable[..., Any]
 
@@ -123,7 +133,7 @@ def test_units_levels_and_marks_of_the_plan_are_drawn(make: Maker, tmp_path: Pat
     shown, _ = draw(study, "e", tmp_path)
     effects, distances = shown[0], shown[1]
     assert effects.svg.count(">sees the future<") == 1
-    assert "Ring: the variant sees the tokens" in effects.caption
+    assert "Hollow: the variant sees the tokens" in effects.caption
     assert ">Distance (words)<" in distances.svg
     assert ">ceiling 0.9<" in distances.svg
     assert ">chance 0.5<" in distances.svg
@@ -214,3 +224,29 @@ def test_the_parts_of_intervals_are_explained_where_items_have_one(quick: Path, 
         with theme():
             said.append(next(pictures(Experiment(known, "german"), "e", Gallery(tmp_path))).caption)
     assert ["The thick part" in caption for caption in said] == [False, True, False]
+
+
+def test_runs_that_a_comparison_shares_are_drawn_once(make: Maker, tmp_path: Path) -> None:
+    study = make(seeds=(0, 1))
+    for name, facts in (("e", {}), ("e (matched)", {"comparison": "matched", "origin": "e"})):
+        study.experiment(name, {"x": {"model.norm": "none"}, "y": {"model.n_heads": 1}}, headline=["loss"], **facts)
+    share_runs(study, "e", "e (matched)", ["base", "x"])
+    for name, variants in (("e", ("base", "x", "y")), ("e (matched)", ("y",))):
+        for variant in variants:
+            for seed in study.seeds:
+                curve = [(10, "loss", 3.0), (20, "loss", 2.0 + seed)]
+                study.run(name, variant, seed, [("test", "loss", "", 2.0 + seed)], curve=curve)
+    tables = make_tables(read_study(study.write()))
+    origin, matched = (Experiment(tables, name) for name in ("e", "e (matched)"))
+    assert again(origin) == set()
+    assert again(matched) == {"base", "x"}
+    kept = not_drawn_before(matched, matched.tables.curves)
+    assert set(kept["variant"]) == {"base", "y"}
+    assert len(not_drawn_before(origin, origin.tables.curves)) == len(origin.tables.curves)
+    only = kept[kept["variant"] != "y"]
+    assert not_drawn_before(matched, only).empty, "the base alone is nothing new"
+    with theme():
+        curves = list(training_pictures(matched, "m", Gallery(tmp_path)))
+        shown = list(pictures(matched, "m", Gallery(tmp_path)))
+    assert "Not drawn again: 1 variant, its runs are those of e." in curves[0].caption
+    assert shown == [], "effects stand in the figure of all comparisons"

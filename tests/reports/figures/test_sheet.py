@@ -67,3 +67,11 @@ def test_every_reference_of_real_figures_is_there_and_the_page_smaller(tmp_path:
     rules = set(re.findall(r"\.(v[0-9]+)\{", after))
     assert set(re.findall(r' class="(v[0-9]+)"', after)) == rules
     assert not list(tmp_path.glob("*.png"))
+
+
+def test_lines_lose_the_spaces_before_them_but_for_those_of_the_script() -> None:
+    page = "<style>\n  p { }\n</style>\n<body>\n    <p>one\n  two</p>\n<script>if (a)\n  b();</script>\n  </body>"
+    assert shared(page) == (
+        "<style>\np { }\n</style>\n<body>\n<p>one\ntwo</p>\n<script>if (a)\n  b();</script>\n  </body>"
+    )
+    assert shared("<p>\n  no script") == "<p>\nno script"

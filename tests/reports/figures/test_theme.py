@@ -15,7 +15,9 @@ from reports.figures.theme import (
     axes_at,
     fitting,
     label_ends,
+    label_width,
     plain,
+    row_label,
     size_of,
     spread,
     styles,
@@ -56,6 +58,17 @@ def test_variants_of_one_experiment_have_colours_of_their_own_while_there_are_an
     assert plain_ones["v0"].colour == plain_ones["v7"].colour  # as it is without groups
 
 
+def test_in_one_experiment_28_lines_and_63_markers_are_told_apart_whatever_the_others_have() -> None:
+    names = [f"v{i}" for i in range(150)]
+    groups = [names[:28], names[20:80:3], [names[0], *names[30:50]], names[80:87], names[87:150]]
+    chosen = styles(names, "base", groups)
+    assert len({(chosen[name].colour, chosen[name].dash) for name in names[:28:7]}) == 4, "one colour, four lines"
+    for group in groups[:4]:
+        assert len({(chosen[name].colour, chosen[name].dash) for name in group}) == len(group)
+    for group in groups:
+        assert len({(chosen[name].colour, chosen[name].marker) for name in group}) == len(group)
+
+
 def test_a_legend_has_exactly_the_variants_in_their_order_names_with_underscores_too(ax: Axes) -> None:
     order = ["base", "1", "2", "3", "4", "6", "8", "12", "_x", "None", "$a$", "a<b & c", "", "last"]
     chosen = styles(order[1:], "base")
@@ -69,14 +82,31 @@ def test_a_legend_has_exactly_the_variants_in_their_order_names_with_underscores
 def test_names_become_labels_of_one_line_and_bounded_length() -> None:
     assert plain("no-residual") == "no-residual"
     assert plain("a\nb\tc") == "a b c"
-    assert len(plain("x" * 99)) == 30
-    assert plain("n_heads of 16, d_model of 512, rotary") == "n_heads of 16, …of 512, rotary"
+    assert len(plain("x" * 99)) == 40
     assert plain("abcdefghij", 5) == "ab…ij"
+
+
+def test_a_long_name_is_cut_between_words_and_keeps_its_ends() -> None:
+    assert plain("n_heads of 16, d_model of 512, rotary", 30) == "n_heads of 16, … 512, rotary"
+    assert plain("no scale, default initialisation", 20) == "no … initialisation"
+    assert plain("no scale, default initialisation", 14) == "no scal…sation", "no two words fit"
+
+
+def test_a_name_is_broken_where_it_means_least() -> None:
+    assert row_label("no residual") == "no residual"
+    assert row_label("base (output_projection=linear)") == "base\n(output_projection=linear)"
+    assert row_label("no scale, default initialisation") == "no scale, default\ninitialisation"
+    assert row_label("norm_placement=post,warmup=1,n_layers=6") == "norm_placement=post,warmup=1,\nn_layers=6"
+    assert row_label("norm_placement=post × warmup=100") == "norm_placement=post\n× warmup=100"
+    assert row_label("output_projection=identity", 20) == "output_projection=\nidentity"
+    assert row_label("") == ""
+    assert label_width("W\nWWW\nWW") == text_width("WWW")
 
 
 def test_titles_are_cut_to_the_width_they_have() -> None:
     assert fitting("no-residual", 190) == "no-residual"
-    assert len(fitting("i" * 99, 190)) == 30
+    assert len(fitting("i" * 99, 190)) == 40
+    assert fitting("lstm, forget bias 1, 700 steps", 190) == "lstm, forget bias 1, 700\nsteps"
     assert len(fitting("W" * 99, 190)) < 20
     assert fitting("W" * 99, 1) == "…"
     assert fitting("", 190) == ""
@@ -150,8 +180,8 @@ def test_the_collector_is_left_as_it_was() -> None:
 
 def test_combinations_of_settings_are_cut_in_their_keys() -> None:
     names = [f"norm_placement=post,warmup={warmup},n_layers={layers}" for warmup in (1, 100) for layers in (2, 6)]
-    assert plain(names[1]) == "norm_…=post,warmup=1,n_lay…=6"
-    assert len({plain(name) for name in names}) == 4
+    assert plain(names[1], 30) == "norm_…=post,warmup=1,n_lay…=6"
+    assert len({plain(name, 30) for name in names}) == 4
     assert all(len(plain(name, length)) <= length for name in names for length in range(3, 40))
     assert plain(names[0], 19) == "n…=post,w…=1,n…=2"
     assert plain(names[0], 16) == "norm_pla…ayers=2", "no room for all values"

@@ -1,15 +1,20 @@
 """The page in a real browser: nothing is asked for, nothing fails, tables can be worked, and all sizes can be read."""
 
 import gzip
+import io
 import re
 import shutil
+from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
+from PIL import Image
 
 from reports.pages.page import build
+from tests.reports.conftest import MadeUpStudy
 
 sync_api = pytest.importorskip("playwright.sync_api")
 
@@ -195,11 +200,11 @@ def test_a_watched_page_loads_itself_anew_but_not_under_the_hands_of_a_reader(
     seen = visit(build(study.write(), refresh=1))
     with seen.page.expect_navigation(timeout=5000):
         pass
-    seen.page.get_by_text("Every effect in numbers").click()
+    seen.page.locator("summary", has_text="Every effect in numbers").click()
     loaded = len(seen.requests)
     seen.page.wait_for_timeout(1500)
     assert len(seen.requests) == loaded
-    assert seen.page.get_by_text("Unpaired (Welch)").is_visible()
+    assert seen.page.get_by_role("button", name="Unpaired (Welch)").is_visible()
     plain = visit(study.folder / "report" / "index.html", java_script_enabled=False)
     plain.page.wait_for_timeout(1500)
     assert len(plain.requests) > 1
@@ -331,3 +336,90 @@ def test_a_watched_page_is_not_kept_by_the_articles_that_stand_open(
     assert seen.page.locator("details.claim[open]").count() > 0
     seen.page.wait_for_timeout(2500)
     assert len(seen.requests) > 1
+
+
+@pytest.fixture(scope="module")
+def folds(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Page of a study of many experiments."""
+    study = MadeUpStudy(tmp_path_factory.mktemp("folds") / "many", "many", (0, 1))
+    for number in range(6):
+        study.experiment(f"e{number}", {"x": {"model.norm": "none"}}, headline=["loss"])
+        for place, variant in enumerate(("base", "x")):
+            for seed in study.seeds:
+                study.run(f"e{number}", variant, seed, [("test", "loss", "", 1.0 + place + seed / 9)])
+    return build(study.write())
+
+
+@pytest.mark.parametrize("with_script", [True, False])
+def test_a_link_opens_the_section_it_leads_to(folds: Path, visit: Callable[..., Visit], with_script: bool) -> None:
+    seen = visit(folds, java_script_enabled=with_script)
+    target = seen.page.locator("#experiment-4")
+    assert not target.is_visible()
+    link = seen.page.locator('nav a[href="#experiment-4"]')
+    link.click()
+    target.wait_for(state="visible", timeout=2000)
+    box = target.bounding_box()
+    assert box is not None
+    assert 0 < box["y"] < 300, "its name is not above the window"
+    if with_script:
+        seen.page.locator("summary", has_text="e3").click()
+        seen.page.locator("summary", has_text="e4").click()
+        assert not target.is_visible()
+        link.click()
+        target.wait_for(state="visible", timeout=2000)
+    assert seen.messages == []
+
+
+def test_an_address_with_a_place_opens_it(folds: Path, visit: Callable[..., Visit]) -> None:
+    seen = visit(folds)
+    seen.page.goto("about:blank")
+    seen.page.goto(f"{folds.as_uri()}#columns")
+    assert seen.page.locator("#columns dt").first.is_visible()
+
+
+def test_a_button_opens_all_sections_and_closes_them(folds: Path, visit: Callable[..., Visit]) -> None:
+    seen = visit(folds)
+    folded = seen.page.locator("details.fold")
+    n = folded.count()
+    assert n == 6, "five experiments and the columns"
+    button = seen.page.get_by_role("button", name="Open all sections")
+    button.click()
+    assert seen.page.locator("details.fold[open]").count() == n
+    seen.page.get_by_role("button", name="Close all sections").click()
+    assert seen.page.locator("details.fold[open]").count() == 0
+
+
+def test_what_is_closed_is_printed_and_closed_again(folds: Path, visit: Callable[..., Visit]) -> None:
+    seen = visit(folds)
+    seen.page.evaluate("dispatchEvent(new Event('beforeprint'))")
+    assert seen.page.locator("details:not([open])").count() == 0
+    seen.page.evaluate("dispatchEvent(new Event('afterprint'))")
+    assert seen.page.locator("details.fold[open]").count() == 0
+    seen.page.emulate_media(media="print")
+    assert (seen.page.locator("#experiment-5 h3").first.bounding_box() or {"height": 0})["height"] > 5
+    assert seen.style(".scroll", "background-image") == "none"
+    assert not seen.page.get_by_role("button", name="Open all sections").is_visible()
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_a_shadow_stands_at_the_side_where_there_is_more(page: Path, visit: Callable[..., Visit], scheme: str) -> None:
+    seen = visit(page, viewport={"width": 390, "height": 844}, color_scheme=scheme)
+    box = seen.page.locator("table.variants").first.locator("..")
+    box.scroll_into_view_if_needed()
+    assert box.evaluate("e => e.scrollWidth > e.clientWidth")
+
+    def ends() -> list[tuple[int, ...]]:
+        """The colours that are most of the left and of the right end of the box."""
+        pixels = np.asarray(Image.open(io.BytesIO(box.screenshot())).convert("RGB"))
+        middle = pixels[len(pixels) // 2 - 60 : len(pixels) // 2 + 60]
+        counted = [Counter(map(tuple, middle[:, x].tolist())) for x in (0, -1)]
+        return [count.most_common(1)[0][0] for count in counted]
+
+    before = ends()
+    assert before[0] != before[1]
+    box.evaluate("e => e.scrollTo(e.scrollWidth, 0)")
+    after = ends()
+    assert max(abs(a - b) for a, b in zip(after[0], before[1], strict=True)) < 4, "now at the other side"
+    assert after[1] == before[0]
+    seen.page.set_viewport_size({"width": 1800, "height": 844})
+    assert len(set(ends())) == 1, "where all is shown there is none"

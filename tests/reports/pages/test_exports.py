@@ -161,7 +161,7 @@ def flat(name: str) -> str:
 def test_the_markdown_has_what_the_page_has(quick_files: Path) -> None:
     text = (quick_files / "report.md").read_text(encoding="utf-8")
     head, _, rest = text.partition("## german")
-    assert head.startswith("# quick: ablation report\n\nno-residual raises loss most: +2.9")
+    assert head.startswith("# quick: ablation report\n\nLoss rises most with no-residual: +2.9")
     assert "27 runs planned: 27 completed." in head
     tables = [[cells(line) for line in block.splitlines()] for block in rest.split("\n\n") if block.startswith("|")]
     variants, effects = tables[0], tables[1]
@@ -184,7 +184,7 @@ def test_the_mean_is_followed_by_the_sample_deviation(make: Maker, tmp_path: Pat
     study.run("e", "x", 0, [("test", "bleu", "", 20.0)])
     write(make_tables(read_study(study.write())), [], tmp_path)
     text = (tmp_path / "report.md").read_text(encoding="utf-8")
-    assert "| base | the base | 23.0 ± 2.0 | 3 of 3 |" in text
+    assert "| base | the base, model.norm: layer | 23.0 ± 2.0 | 3 of 3 |" in text
     assert "| x | model.norm: none | 20.0 | 1 of 3, 2 missing |" in text
     assert "| BLEU | x | −1.0 | – | – | – | 1 of 3 seeds | one seed: no interval |" in text
     assert "| e | x | 1, 2 | missing | not run yet |" in text
@@ -298,7 +298,7 @@ def test_two_writes_give_the_same_bytes(quick: Path, quick_files: Path, tmp_path
         assert (tmp_path / path.name).read_bytes() == path.read_bytes(), path.name
 
 
-def test_several_experiments_have_a_tabular_each_and_the_headline_names_one(make: Maker, tmp_path: Path) -> None:
+def test_several_experiments_have_a_tabular_each_and_the_headline_counts_over_both(make: Maker, tmp_path: Path) -> None:
     study = make(seeds=(0, 1, 2))
     for name in ("near", "far"):
         study.experiment(name, {"x": {"model.norm": "none"}}, headline=["loss"])
@@ -308,8 +308,8 @@ def test_several_experiments_have_a_tabular_each_and_the_headline_names_one(make
     write(make_tables(read_study(study.write())), [], tmp_path)
     assert len(check_tabulars((tmp_path / "variants.tex").read_text(encoding="utf-8"))) == 2
     text = (tmp_path / "report.md").read_text(encoding="utf-8")
-    assert "near: x raises loss most" in text
-    assert text.count("raises loss most") == 3
+    assert "In 2 experiments, 2 of 2 differences from the base in loss are clear, all worse" in text
+    assert text.count("oss rises most with x") == 4
 
 
 def test_csv_reads_in_other_programs(quick_files: Path) -> None:

@@ -23,7 +23,7 @@ from reports.pages.fairness import (
 from reports.pages.page import build, most_at_once
 from reports.rows import read_study
 from reports.table import make_tables
-from tests.reports.fair_study import WHY, experiments_of, fair_of, fair_study
+from tests.reports.fair_study import WHY, experiments_of, fair_of, fair_study, share_runs, unchanged_study
 from tests.reports.pages.parsed import Page
 
 Maker = Callable[..., Any]
@@ -132,7 +132,7 @@ def test_the_section_follows_its_experiment_and_the_other_views_stand_closed(fol
     page = Page(folder / "report" / "index.html")
     places = [page.source.index(f'<section id="{at}">') for at in ("experiment-1", "fair-1", "experiment-2")]
     assert places == sorted(places)
-    closed = re.findall(r'<details class="point"><summary>(.*?)</summary>', page.source)
+    closed = re.findall(r'<details class="fold point"><summary><h2>(.*?)</h2>', page.source)
     assert closed == ["e (matched)", "e (tuned)"]
     assert "Tuned comparison of e · Task german" in page.text
     contents = page.source[page.source.index("<nav") : page.source.index("</nav>")]
@@ -196,3 +196,36 @@ def test_added_seeds_are_told_in_the_section_and_in_the_text(make: Maker) -> Non
     page = Page(build(study.write()))
     assert "at looks fixed beforehand (5, 10 and 20 seeds)" in page.text
     assert "at looks fixed beforehand (5, 10 and 20 seeds)" in (study.folder / "report" / "report.md").read_text()
+
+
+def test_a_variant_that_matching_leaves_as_it_is_says_so_and_why(make: Maker) -> None:
+    folder = unchanged_study(make())
+    fair = fair_of(folder)
+    rows = {row[0].text: row[1:] for row in metric_grid(fair, "loss").rows}
+    assert [cell.text for cell in rows["slow"]] == ["+0.503", "as it is", "worse"]
+    assert rows["slow"][1].note == "of the size of the base already"
+    assert rows["slow"][1].value == rows["slow"][0].value, "it is sorted by its effect"
+    assert [cell.text for cell in rows["small"]] == ["+0.253", "−0.247", "worse; matched: better"]
+    assert [cell.text for cell in rows["base"]][:2] == ["1.100", "1.100"]
+    made = {row[0]: [text.replace("\N{NO-BREAK SPACE}", " ") for text in row[1:]] for row in texts(settings_grid(fair))}
+    assert made["slow"][1] == "as it is (100.0 %, operations 100.0 %)"
+    (sentence,) = sentences(fair)
+    assert sentence == (
+        "Matching every variant to the base (1 of 2 variants stays as it is, of the size of the base already) changes "
+        "1 of 1 verdict on loss (small from worse to better); 1 of 1 verdict on BLEU (small from worse to better)."
+    )
+    assert "as it is" in Page(build(folder)).text
+
+
+def test_a_search_that_finds_the_settings_that_were_there_changes_nothing(make: Maker) -> None:
+    study = make(seeds=(0, 1))
+    for name, facts in (("e", {}), ("e (tuned)", {"comparison": "tuned", "origin": "e"})):
+        study.experiment(name, {"x": {"model.norm": "none"}}, headline=["loss"], **facts)
+    share_runs(study, "e", "e (tuned)", ["base", "x"])
+    for variant, loss in (("base", 1.0), ("x", 2.0)):
+        for seed in study.seeds:
+            study.run("e", variant, seed, [("test", "loss", "", loss + seed)])
+    assert sentences(fair_of(study.write())) == [
+        "Tuning every variant and the base alike (1 of 1 variant stays as it is, the search found the same settings) "
+        "changes nothing."
+    ]

@@ -43,7 +43,7 @@ def test_a_lower_loss_with_the_future_in_sight_or_after_divergence_is_no_gain(ma
     (found,) = experiments(study)
     sentences = findings(found)
     assert sentences is not None
-    assert sentences.headline.startswith("plain raises loss most")
+    assert sentences.headline.startswith("Loss rises most with plain")
     assert sorted(sentences.caveats) == [
         "seer sees the words that it is to say: its better loss is no gain.",
         "wreck diverged, and has a value fixed for that: its better loss is no gain.",
@@ -74,5 +74,40 @@ def test_a_metric_with_a_better_side_is_spoken_of_before_one_without(make: Maker
     (found,) = experiments(study)
     sentences = findings(found)
     assert sentences is not None
-    assert sentences.headline == "x raises loss most: +0.5 nats per token (the same in 2 of 2 seeds)."
+    assert sentences.headline == "Loss rises most with x: +0.5 nats per token (the same in 2 of 2 seeds)."
     assert sentences.further == ""
+
+
+def unlearned(make: Maker, values: dict[str, dict[str, float]], **facts: Any) -> Experiment:
+    """One experiment with these final values by variant, the same in two seeds but for an eighth of a hundredth."""
+    study = make(seeds=(0, 1))
+    changes = {v: {"model.norm": v} for v in values if v != "base"}
+    study.experiment("e", changes, headline=["loss", "bleu", "accuracy"], **facts)
+    for seed in study.seeds:
+        for variant, of in values.items():
+            study.run("e", variant, seed, [("test", m, "", value + seed / 800) for m, value in of.items()])
+    (found,) = experiments(study)
+    return found
+
+
+def test_a_base_that_has_not_learned_comes_first_and_nothing_is_found(make: Maker) -> None:
+    """Not even on the loss, of which it is not known what guessing gives."""
+    values = {"base": {"loss": 5.0, "bleu": 0.1, "bleu-shuffled": 0.1}, "x": {"loss": 6.0, "bleu": 0.0}}
+    sentences = findings(unlearned(make, values))
+    assert sentences is not None
+    assert sentences.headline == (
+        "The base has not learned the task: BLEU 0.1, where the references of other sentences give 0.1. "
+        "Differences from it are no findings."
+    )
+    assert sentences.texts == [sentences.headline]
+
+
+def test_what_a_base_has_learned_is_told_of_beside_what_it_has_not(make: Maker) -> None:
+    values = {"base": {"loss": 1.0, "accuracy": 0.26}, "x": {"loss": 1.5, "accuracy": 0.1}}
+    sentences = findings(unlearned(make, values, chance={"loss": 3.0, "accuracy": 0.25}))
+    assert sentences is not None
+    assert sentences.headline == (
+        "The base is hardly better than guessing: accuracy 0.261, where guessing gives 0.250. "
+        "Differences in accuracy are no findings."
+    )
+    assert sentences.further == "Loss rises most with x: +0.5 nats per token (the same in 2 of 2 seeds)."

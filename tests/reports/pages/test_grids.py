@@ -77,7 +77,7 @@ def texts(grid: Grid | None) -> list[list[str]]:
 
 def test_values_that_no_figure_shows_have_a_table(make: Maker) -> None:
     study = make(seeds=(0, 1))
-    study.experiment("e", {"x": {"model.norm": "none"}, "y": {"model.norm": "rms"}}, headline=["loss"])
+    study.experiment("e", {"x": {"model.norm": "none"}, "y": {"model.d_ff": 97}}, headline=["loss"])
     for seed in study.seeds:
         values = [("test", "loss", "", 0.5), ("test", "rank", "", 3.0), ("test", "items", "", 9.0)]
         values += [("test", "chrf", "domain=web", 5.0 + seed), ("test", "chrf", "", 40.0)]
@@ -111,7 +111,7 @@ def test_accuracy_by_category_has_a_column_for_each_variant(make: Maker) -> None
     found = experiment(study.write(), "e")
     grid = categories_grid(found)
     assert grid is not None
-    assert grid.columns == ["Category", "Test items", "base", "x"]
+    assert grid.columns == ["Category", "Test items", "base (layer)", "x"]
     assert texts(grid) == [
         ["nicht", "2561", "0.750 (0.125 per token)", "0.500 (n = 1, 0.000 per token)"],
         ["97", "–", "0.750", "0.500 (n = 1)"],
@@ -129,7 +129,7 @@ def test_more_variants_than_categories_have_a_row_each(make: Maker) -> None:
     grid = categories_grid(experiment(study.write(), "e"))
     assert grid is not None
     assert grid.columns == ["Variant", "a"]
-    assert texts(grid) == [["base", "0.750"], ["x", "0.500"], ["Test items", "19"]]
+    assert texts(grid) == [["base (layer)", "0.750"], ["x", "0.500"], ["Test items", "19"]]
 
 
 def test_without_categories_there_is_no_table_of_them(quick: Path) -> None:

@@ -45,7 +45,7 @@ def report(quick: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_the_page_answers_at_a_glance(report: Path) -> None:
     page = Page(report / "index.html")
     before_figures = page.text[: page.text.index("What each change does")]
-    assert "no-residual raises loss most: +2.9" in before_figures
+    assert "Loss rises most with no-residual: +2.9" in before_figures
     assert "BLEU falls most with no-residual: −9" in before_figures
     assert "long-range accuracy falls most with lstm: −0.3" in before_figures
     assert before_figures.count("95 % interval") == 3
@@ -306,11 +306,38 @@ def test_a_grid_has_a_section_before_its_points_once_it_is_a_curve(make: Maker) 
     assert sections_of(page) == [names[0], "far", *names[1:]]
     assert "far Task german (translation) · 3 values of task.distance: 2, 16, 64 Accuracy by task.distance" in page.text
     assert ("a", {"href": "#grid-2"}) in page.tags
-    closed = [text[: text.index("</summary>")] for text in page.source.split('<details class="point"><summary>')[1:]]
-    assert closed == names[1:4]
+    assert folded(page) == names[1:4]
     contents = page.source[page.source.index("<nav") : page.source.index("</nav>")]
     assert [name for name in names if f">{name}</a>" in contents] == ["near", "alone"]
     assert (folder / "report" / "figures" / "02-far-accuracy-by-task-distance.png").is_file()
+
+
+def folded(page: Page) -> list[str]:
+    """Names of the sections that are closed."""
+    found = page.source.split('<details class="fold')[1:]
+    names = [re.findall("<h2>(.*?)</h2>", text[: text.index("</summary>")]) for text in found]
+    return [html.unescape(name) for found in names for name in found if name != "What the columns mean"]
+
+
+def test_of_many_experiments_each_is_a_line_that_says_what_it_found(make: Maker) -> None:
+    study = make(seeds=(0, 1))
+    for number in range(5):
+        study.experiment(f"e{number}", {"x": {"model.norm": "none"}}, headline=["loss", "bleu"][: 1 + (number == 2)])
+        for variant in ("base", "x"):
+            for seed in study.seeds:
+                both = [("test", "loss", "", 1.0 + (variant == "x") + seed / 9), ("test", "bleu", "", 30.0 - seed)]
+                study.run(f"e{number}", variant, seed, both[: 1 + (number == 2)])
+    page = Page(build(study.write()))
+    assert folded(page) == ["e0", "e1", "e3", "e4"], "the one that speaks for the study stands open"
+    lines = re.findall(r"<summary><h2>e\d</h2> <span>(.*?)</span></summary>", page.source)
+    assert len(lines) == 4
+    assert all("oss" in line and "+1" in line for line in lines)
+    assert [page.source.count(f"<h2>e{number}</h2>") for number in range(5)] == [1] * 5
+    few = make(seeds=(0, 1))
+    for number in range(4):
+        few.experiment(f"e{number}", {"x": {"model.norm": "none"}}, headline=["loss"])
+        few.run(f"e{number}", "base", 0, [("test", "loss", "", 1.0)])
+    assert folded(Page(build(few.write()))) == []
 
 
 def test_learning_curves_are_drawn_of_experiments_that_are_no_points_of_a_grid(make: Maker) -> None:
@@ -350,7 +377,14 @@ def test_a_study_that_trains_nothing_begins_with_what_its_claims_come_to(report:
     assert told_by_claims([], always=True) == ""
 
 
-STUDY_PARTS = ("Claims", "Parts of the model", "Cost", "What did not complete", "Where the numbers come from")
+STUDY_PARTS = (
+    "What the columns mean",
+    "Claims",
+    "Parts of the model",
+    "Cost",
+    "What did not complete",
+    "Where the numbers come from",
+)
 
 
 def sections_of(page: Page) -> list[str]:
@@ -412,12 +446,12 @@ def test_secondary_scores_and_categories_have_tables_and_signatures_but_no_figur
     study.run("e", "x", 1, [("test", "bleu", "", 0.0)], status="diverged", reason="not finite", signatures={})
     page = Page(build(study.write()))
     assert page.count("figure") == 1
-    assert "Variant BLEU, lower case chrF Exposure gap base 32.0 32.0 32.0 x 31.5 n = 1" in page.text
+    assert "Variant BLEU, lower case chrF Exposure gap base (causal) 32.0 32.0 32.0 x 31.5 n = 1" in page.text
     assert "Only runs that completed have these values." in page.text
     assert "tens of points show that the target leaks" in page.text
     assert (
-        "Accuracy by category Accuracy by category in e Category Test items base x noun – 0.750 0.750 n = 1 verb"
-        in page.text
+        "Accuracy by category Accuracy by category in e Category Test items base (causal) x noun – 0.750 0.750 n = 1 "
+        "verb" in page.text
     )
     for name, signature in {"BLEU": "bleu", "BLEU, lower case": "bleu-lower", "chrF": "chrf"}.items():
         assert f"{name} {signatures[signature]}" in page.text
@@ -448,7 +482,7 @@ def test_each_experiment_shows_what_it_has(make: Maker) -> None:
             study.run("probes", variant, seed, [*layers, ("probe", "rank", "", 4.0 + seed)])
     page = Page(build(study.write()))
     first, second = page.text.split("probes Task", 1)
-    assert "order: No variant has a worse accuracy" in first
+    assert "In order, no variant has a worse accuracy" in first
     assert "BLEU" not in first
     assert "Gradient norm by layer" in second
     assert "Measurements" in second
@@ -518,3 +552,30 @@ def test_intervals_that_may_be_wrong_are_counted_with_the_level_of_each(make: Ma
         "This page has 4 intervals of 95 % (98.3 % where seeds were added), on metrics that go together. "
         "At most about 0.2 of them"
     ) in texts[1]
+
+
+def test_the_head_of_several_experiments_speaks_of_all_and_names_whose_figure_it_has(make: Maker) -> None:
+    study = make(seeds=(0, 1))
+    for name, harm in (("one", 0.5), ("two", 0.0)):
+        study.experiment(name, {"x": {"model.norm": "none"}}, headline=["loss"], chance={})
+        for seed in study.seeds:
+            study.run(name, "base", seed, [("test", "loss", "", 1.0)])
+            study.run(name, "x", seed, [("test", "loss", "", 1.0 + harm * (1 + seed / 97))])
+    page = Page(build(study.write()))
+    head, sections = page.text.split("Cost How to repeat it", 1)
+    assert "In 2 experiments, 1 of 2 differences from the base in loss is clear, 1 worse" in head
+    assert "What each change does in one" in head
+    assert sections.count("Loss rises most with x") == 1
+    assert "No variant has a worse loss than the base." in sections
+
+
+def test_the_head_says_that_a_base_has_not_learned(make: Maker) -> None:
+    study = make(seeds=(0, 1))
+    study.experiment("e", {"x": {"model.norm": "none"}}, headline=["accuracy"], chance={"accuracy": 0.5})
+    for seed in study.seeds:
+        study.run("e", "base", seed, [("test", "accuracy", "", 0.5 + seed / 97)])
+        study.run("e", "x", seed, [("test", "accuracy", "", 0.25)])
+    page = Page(build(study.write()))
+    said = "The base has not learned the task: accuracy 0.505, where guessing gives 0.500."
+    assert page.text.count(said) == 2, "at the head and in the section"
+    assert "falls most" not in page.text

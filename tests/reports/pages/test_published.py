@@ -83,6 +83,7 @@ FAIR = [
 EFFECTS = [
     effect("german", "no mask", "loss", -1.5),
     effect("german (tuned)", "no mask", "loss", -1.25, completed=2, diverged=1),
+    effect("german", "no mask", "exposure-gap", 20.0),
     effect("german", "no norm", "bleu", -30.0, low=None, high=None, all_equal=True),
 ]
 
@@ -103,6 +104,21 @@ def test_comparisons_stand_side_by_side_with_the_verdicts_that_change(tmp_path: 
     assert text.endswith("no mask sees the words that it is to say: its better loss is no gain.")
     rows = table(fair_table(found["components"], variants=["no norm"]))
     assert [row[:2] for row in rows] == [["change", "metric"], ["no norm", "BLEU"]]
+
+
+@pytest.mark.parametrize(("variant", "gap", "leaks"), [("copies", 87.0, True), ("no mask", 19.5, False)])
+def test_a_target_leaks_by_the_exposure_gap_whatever_the_variant_is_called(
+    variant: str, gap: float, leaks: bool, tmp_path: Path
+) -> None:
+    effects = [
+        effect("german", variant, "loss", -1.5),
+        effect("german", variant, "exposure-gap", gap),
+        effect("other", variant, "exposure-gap", 90.0),
+    ]
+    write_record(tmp_path, "components", fairness=[fair(variant, "loss", "same", "better")], effects=effects)
+    text = BLOCKS["components"](read_records(tmp_path), "r")
+    assert text.endswith(f"{variant} sees the words that it is to say: its better loss is no gain.") == leaks
+    assert ("no gain" in text) == leaks
 
 
 def test_multi30k_has_the_means_of_the_base_and_the_changes(tmp_path: Path) -> None:

@@ -1,0 +1,61 @@
+"""Whether a base has learned anything: what is compared with a base that has not is no finding.
+
+The mean of the base over its seeds is compared with what can be had without learning:
+
+    accuracy, loss    guessing (chance, and ln V). A base that has come less than NEAR of the way from there to a
+                      perfect score has not learned
+    BLEU              BLEU of the same translations against the references of other sentences, which a model has that
+                      does not look at the source. A base that has less than LEAST_BLEU points more has not learned
+
+The interval over seeds decides nothing here: of two or three seeds it often holds chance although every seed is far
+from it. Of other metrics, and of the loss of a translator, it is not known what can be had without learning.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from statistics import fmean
+
+from reports.experiment import Experiment
+from reports.metrics import LONG_RANGE, facts
+from reports.table import by_seed
+
+NEAR = 0.05
+"""Part of the way from guessing to a perfect score."""
+LEAST_BLEU = 3.0
+"""Points; the margin of the claim `cross-attention` on the same difference."""
+UNLEARNED = {"bleu": "bleu-shuffled"}
+"""A metric and the one that says what it is without learning; 0 in a run that lacks the latter."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Level:
+    """A base on one metric, and what can be had without learning."""
+
+    metric: str
+    value: float
+    """Mean over seeds."""
+    without: float
+    learned: bool
+
+
+def levels(experiment: Experiment) -> list[Level]:
+    """The base on each headline metric of which it is known what can be had without learning."""
+    found = (_level(experiment, metric) for metric in experiment.metrics)
+    return [level for level in found if level is not None]
+
+
+def _level(experiment: Experiment, metric: str) -> Level | None:
+    value = _base(experiment, metric)
+    chance = experiment.plan["chance"].get("accuracy" if metric == LONG_RANGE else metric)
+    if value is None or (chance is None and metric not in UNLEARNED):
+        return None
+    if chance is None:
+        without = _base(experiment, UNLEARNED[metric]) or 0.0
+        return Level(metric=metric, value=value, without=without, learned=value - without >= LEAST_BLEU)
+    perfect = float(facts(metric).better > 0)
+    return Level(metric=metric, value=value, without=chance, learned=(value - chance) / (perfect - chance) >= NEAR)
+
+
+def _base(experiment: Experiment, metric: str) -> float | None:
+    found: Mapping[int, float] = by_seed(experiment.values, experiment.name, metric).get(experiment.base, {})
+    return fmean(found.values()) if found else None

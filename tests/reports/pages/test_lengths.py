@@ -1,0 +1,93 @@
+"""Effects at other lengths, in sentences and as a table."""
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+from reports.experiment import Experiment
+from reports.pages.findings import doubts_of, findings
+from reports.pages.lengths import lengths_caption, lengths_grid, lengths_sentences, told_lengths
+from reports.rows import read_study
+from reports.table import make_tables
+
+Maker = Callable[..., Any]
+
+AT: dict[str, dict[int, float]] = {
+    "base": {32: 0.9, 48: 0.5, 64: 0.125, 256: 0.0625},
+    "near": {32: 0.9, 48: 0.75, 64: 0.5, 256: 0.0625},
+    "far": {32: 0.9, 48: 0.875, 64: 0.75, 256: 0.5},
+    "lost": {32: 0.9, 48: 0.25, 64: 0.065, 256: 0.0625},
+}
+"""Accuracy by variant and length; 32 is that of training."""
+
+
+def experiment(make: Maker, *, trained: bool = True) -> Experiment:
+    """Three seeds that differ by thousandths, each variant's in its own way."""
+    study = make()
+    changes = {v: {"model.position": v} for v in AT if v != "base"}
+    study.experiment("e", changes, kind="tagging", headline=["loss", "accuracy"], chance={"accuracy": 0.0625})
+    for place, (variant, at) in enumerate(AT.items()):
+        for seed in study.seeds:
+            values = [("test", "accuracy", f"length={n}" * (n != 32), a + 1e-3 * (seed * place)) for n, a in at.items()]
+            run = study.run("e", variant, seed, values)
+            found = json.loads((run / "run.json").read_text())
+            found["config"]["task"] |= {"length": 32} if trained else {}
+            (run / "run.json").write_text(json.dumps(found))
+    return Experiment(make_tables(read_study(study.write())), "e")
+
+
+def test_twice_the_length_of_training_and_the_longest_are_told(make: Maker) -> None:
+    found = experiment(make)
+    assert told_lengths(found) == [("accuracy", 64.0), ("accuracy", 256.0)]
+    twice, longest = (text.replace("\N{NO-BREAK SPACE}", " ") for text in lengths_sentences(found, doubts_of(found)))
+    assert twice == (
+        "At length 64, 2 times that of training, the base's accuracy is 0.125 (guessing: 0.062); lost is worse: −0.057 "
+        "(95 % interval −0.0645 to −0.0495, 3 seeds), 2 of 3 variants are better, far most: +0.627 (95 % interval "
+        "+0.622 to +0.632, 3 seeds)."
+    )
+    assert longest.startswith("At length 256, 8 times that of training, the base's accuracy is 0.062 (guessing: 0.062)")
+    assert "; far is better: +0.44" in longest
+    assert "near" not in longest
+    sentences = findings(found)
+    assert sentences is not None
+    assert sentences.lengths.replace("\N{NO-BREAK SPACE}", " ") == f"{twice} {longest}"
+
+
+def test_where_the_length_of_training_is_not_known_the_longest_alone_is_told(make: Maker) -> None:
+    found = experiment(make, trained=False)
+    assert told_lengths(found) == [("accuracy", 256.0)]
+    (text,) = lengths_sentences(found, doubts_of(found))
+    assert text.startswith("At length 256 the base's accuracy")
+    assert "training" not in lengths_caption(found)
+
+
+def test_the_table_has_every_length_with_the_bases_mean(make: Maker) -> None:
+    found = experiment(make)
+    grid = lengths_grid(found)
+    assert grid is not None
+    assert grid.columns == ["Metric", "Variant", "Length 48 (× 1.5)", "Length 64 (× 2)", "Length 256 (× 8)"]
+    rows = {row[1].text: [cell.text for cell in row[2:]] for row in grid.rows}
+    assert rows["base (sinusoidal)"] == ["0.500", "0.125", "0.062"]
+    assert rows["lost"] == ["−0.247", "−0.057", "+0.003"]
+    undecided = {row[1].text: "undecided" in row[4].kind for row in grid.rows[1:]}
+    assert undecided == {"near": True, "far": False, "lost": True}
+    assert "times the length of training, 32." in lengths_caption(found)
+
+
+def test_effects_at_each_length_are_a_family_of_their_own(make: Maker) -> None:
+    effects = experiment(make).tables.effects
+    at = effects[effects["metric"] == "accuracy@length=64"]
+    assert set(effects["metric"]) == {"accuracy", *(f"accuracy@length={n}" for n in (48, 64, 256))}
+    p = sorted(at["p_value"])
+    assert sorted(at["p_holm"]) == [3 * p[0], max(3 * p[0], 2 * p[1]), max(3 * p[0], 2 * p[1], p[2])]
+    assert set(at["scope"]) == {"seeds"}
+
+
+def test_without_other_lengths_there_is_neither(make: Maker) -> None:
+    study = make(seeds=(0,))
+    study.experiment("e", {"x": {"model.norm": "none"}}, headline=["accuracy"])
+    for variant in ("base", "x"):
+        study.run("e", variant, 0, [("test", "accuracy", "", 0.5)])
+    found = Experiment(make_tables(read_study(study.write())), "e")
+    assert lengths_grid(found) is None
+    assert lengths_sentences(found, doubts_of(found)) == []
