@@ -2,8 +2,8 @@
 
 The mean of the base over its seeds is compared with what can be had without learning:
 
-    accuracy, loss    guessing (chance, and ln V). A base that has come less than NEAR of the way from there to a
-                      perfect score has not learned
+    accuracy, loss    guessing (chance, and ln V; of perplexity by its loss). A base that has come less than NEAR of
+                      the way from there to a perfect score has not learned
     BLEU              BLEU of the same translations against the references of other sentences, which a model has that
                       does not look at the source. A base that has less than LEAST_BLEU points more has not learned
 
@@ -13,6 +13,7 @@ from it. Of other metrics, and of the loss of a translator, it is not known what
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from math import exp, log
 from statistics import fmean
 
 from reports.experiment import Experiment
@@ -23,6 +24,7 @@ NEAR = 0.05
 """Part of the way from guessing to a perfect score."""
 LEAST_BLEU = 3.0
 """Points; the margin of the claim `cross-attention` on the same difference."""
+PERPLEXITY = "perplexity"
 UNLEARNED = {"bleu": "bleu-shuffled"}
 """A metric and the one that says what it is without learning; 0 in a run that lacks the latter."""
 
@@ -46,14 +48,27 @@ def levels(experiment: Experiment) -> list[Level]:
 
 def _level(experiment: Experiment, metric: str) -> Level | None:
     value = _base(experiment, metric)
-    chance = experiment.plan["chance"].get("accuracy" if metric == LONG_RANGE else metric)
+    chance = _guessing(experiment.plan["chance"], metric)
     if value is None or (chance is None and metric not in UNLEARNED):
         return None
     if chance is None:
         without = _base(experiment, UNLEARNED[metric]) or 0.0
         return Level(metric=metric, value=value, without=without, learned=value - without >= LEAST_BLEU)
-    perfect = float(facts(metric).better > 0)
-    return Level(metric=metric, value=value, without=chance, learned=(value - chance) / (perfect - chance) >= NEAR)
+    return Level(metric=metric, value=value, without=chance, learned=_way(metric, value, chance) >= NEAR)
+
+
+def _guessing(chance: Mapping[str, float], metric: str) -> float | None:
+    """What guessing gives: of perplexity by the loss, of accuracy at a distance by accuracy."""
+    if metric == PERPLEXITY and "loss" in chance:
+        return exp(chance["loss"])
+    return chance.get("accuracy" if metric == LONG_RANGE else metric)
+
+
+def _way(metric: str, value: float, guessing: float) -> float:
+    """Part of the way from guessing to a perfect score that has been gone; of a perplexity that of its loss."""
+    if metric == PERPLEXITY:
+        value, guessing = log(value), log(guessing)
+    return (value - guessing) / (float(facts(metric).better > 0) - guessing)
 
 
 def _base(experiment: Experiment, metric: str) -> float | None:

@@ -98,5 +98,6 @@ def _unlearned(experiment: Experiment, failed: Sequence[Level], told: Sequence[s
     where = "; ".join(map(level_text, failed))
     if not told:
         return f"The base has not learned the task: {where}. Differences from it are no findings."
-    silent = [inside(facts(metric).name) for metric in experiment.compared if metric not in told]
-    return f"The base is hardly better than guessing: {where}. Differences in {listed(silent)} are no findings."
+    silent = [inside(facts(metric).name) for metric in experiment.metrics if metric not in told]
+    how = "hardly" if any(facts(of.metric).better * (of.value - of.without) > 0 for of in failed) else "no"
+    return f"The base is {how} better than guessing: {where}. Differences in {listed(silent)} are no findings."

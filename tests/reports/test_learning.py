@@ -1,6 +1,7 @@
 """A base that has learned nothing is known by fixed rules."""
 
 from collections.abc import Callable
+from math import exp
 from typing import Any
 
 import pytest
@@ -16,7 +17,9 @@ Maker = Callable[..., Any]
 def of_base(make: Maker, *seeds: dict[str, float], chance: dict[str, float] | None = None) -> dict[str, Level]:
     """Levels by metric of a base with these final values, a dictionary a seed."""
     study = make(seeds=range(len(seeds)))
-    study.experiment("e", {"x": {"model.norm": "none"}}, headline=["loss", "bleu", "accuracy"], chance=chance or {})
+    study.experiment(
+        "e", {"x": {"model.norm": "none"}}, headline=["loss", "perplexity", "bleu", "accuracy"], chance=chance or {}
+    )
     for seed, values in enumerate(seeds):
         for variant in ("base", "x"):
             study.run("e", variant, seed, [("test", metric, "", value) for metric, value in values.items()])
@@ -34,6 +37,13 @@ def test_an_accuracy_has_come_a_twentieth_of_the_way(make: Maker, value: float, 
 @pytest.mark.parametrize(("value", "learned"), [(2.9, False), (2.8, True), (3.5, False)])
 def test_a_loss_goes_the_other_way(make: Maker, value: float, learned: bool) -> None:
     assert of_base(make, {"loss": value}, chance={"loss": 3.0})["loss"].learned == learned
+
+
+@pytest.mark.parametrize(("loss", "learned"), [(2.9, False), (2.8, True)])
+def test_a_perplexity_has_gone_as_far_as_its_loss(make: Maker, loss: float, learned: bool) -> None:
+    found = of_base(make, {"loss": loss, "perplexity": exp(loss)}, chance={"loss": 3.0})["perplexity"]
+    assert found.learned == learned
+    assert found.without == pytest.approx(exp(3.0))
 
 
 def test_two_seeds_far_apart_and_far_from_chance_have_learned(make: Maker) -> None:

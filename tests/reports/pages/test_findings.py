@@ -111,3 +111,10 @@ def test_what_a_base_has_learned_is_told_of_beside_what_it_has_not(make: Maker) 
         "Differences in accuracy are no findings."
     )
     assert sentences.further == "Loss rises most with x: +0.5 nats per token (the same in 2 of 2 seeds)."
+
+
+def test_a_base_below_guessing_is_no_better(make: Maker) -> None:
+    values = {"base": {"loss": 1.0, "accuracy": 0.2}, "x": {"loss": 1.5, "accuracy": 0.1}}
+    sentences = findings(unlearned(make, values, chance={"loss": 3.0, "accuracy": 0.25}))
+    assert sentences is not None
+    assert sentences.headline.startswith("The base is no better than guessing: accuracy 0.2")

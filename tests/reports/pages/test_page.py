@@ -566,7 +566,7 @@ def test_the_head_of_several_experiments_speaks_of_all_and_names_whose_figure_it
     assert "In 2 experiments, 1 of 2 differences from the base in loss is clear, 1 worse" in head
     assert "What each change does in one" in head
     assert sections.count("Loss rises most with x") == 1
-    assert "No variant has a worse loss than the base." in sections
+    assert "No variant differs from the base in loss." in sections
 
 
 def test_the_head_says_that_a_base_has_not_learned(make: Maker) -> None:
