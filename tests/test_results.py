@@ -1,5 +1,6 @@
 """The results of record are those that their rows make, and small enough to be carried along."""
 
+import re
 from pathlib import Path
 
 import pandas as pd
@@ -37,6 +38,15 @@ def test_effects_and_verdicts_are_those_of_the_rows(record: Record, tmp_path: Pa
         # the last bits of a number depend on the processor
         pd.testing.assert_frame_equal(exports.read(tmp_path / f"{name}.csv"), kept, rtol=1e-9, atol=1e-12)
     assert set(again) <= set(TABLES)
+
+
+@EACH
+def test_the_page_leads_to_what_is_there_and_repeats_the_command(record: Record) -> None:
+    page = (record.folder / "index.html").read_text(encoding="utf-8")
+    links = {link for link in re.findall(r'href="([^"#]+)"', page) if not link.startswith("https:")}
+    assert {"effects.csv", "metrics.csv.gz", "rows.tar.xz"} <= links
+    assert [link for link in links if not (record.folder / link).exists()] == []
+    assert f"<code>{record.facts['command']}</code>" in page
 
 
 @EACH

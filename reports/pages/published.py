@@ -6,6 +6,7 @@ and the path that leads from the page to their folder; it gives no text where th
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import groupby
 from math import isnan
 from typing import Any
 
@@ -25,10 +26,13 @@ from reports.wording import (
     interval,
     outcomes,
     seeds_of,
+    times,
 )
 
 Row = Mapping[str, Any]
 
+TOLD = (LECTURE, REAL, "multi30k", "agreement")
+"""Studies whose claims are told: those of the last two stand in `lecture-real` too, once that has been run."""
 HEADLINES = ("loss", "bleu", "accuracy", "long_range_accuracy")
 """Metrics that pages show of a translator or a language model."""
 OUTCOMES = ("supported", "not supported", "inconclusive")
@@ -69,6 +73,15 @@ def judged(records: Records, studies: Collection[str]) -> list[Judged]:
                 by_id.setdefault(row["id"], []).append(row)
             found += [Judged(record=record, conditions=rows) for rows in by_id.values()]
     return [one for one in found if one.first["outcome"] in OUTCOMES]
+
+
+def told(records: Records) -> list[Judged]:
+    """The claims of the lecture, each from the first study of TOLD that puts it to the test."""
+    found: dict[str, Judged] = {}
+    for study in TOLD:
+        for one in judged(records, (study,)):
+            found.setdefault(one.first["id"], one)
+    return list(found.values())
 
 
 def grid(columns: Sequence[str], rows: Iterable[Sequence[str]], *, texts: int = 1) -> str:
@@ -124,7 +137,7 @@ def not_recorded(study: str) -> str:
 
 def verdicts(records: Records, where: str) -> str:
     """A row for each claim of the lecture by section: verdict, effect of the condition that decided it, seeds."""
-    found = judged(records, (LECTURE, REAL))
+    found = told(records)
     chapters = dict.fromkeys(one.first["section"] for one in found)
     columns = ("claim", "what the lecture says", "verdict", "effect (95 % interval)", "wanted", "seeds", "record")
     parts = []
@@ -151,7 +164,7 @@ def _verdict(one: Judged, where: str) -> list[str]:
 
 def conditions(records: Records, where: str) -> str:
     """The same with every condition, its value and what was wanted."""
-    found = judged(records, (LECTURE, REAL))
+    found = told(records)
     columns = ("claim", "verdict", "effect (95 % interval)", "wanted", "seeds", "kind", "record")
     parts = []
     for chapter in dict.fromkeys(one.first["section"] for one in found):
@@ -177,10 +190,9 @@ def _whole(one: Judged, where: str) -> list[str]:
 def tally(records: Records, where: str) -> str:
     """How many claims of the lecture came to what, a clause for each study, in one sentence."""
     clauses = []
-    for study in (LECTURE, REAL):
-        if found := judged(records, (study,)):
-            counted = outcomes([one.first["outcome"] for one in found])
-            clauses.append(f"{link(found[0].record, where)}: {counted} of {len(found)} claims")
+    for record, of in groupby(told(records), key=lambda one: one.record):
+        found = [one.first["outcome"] for one in of]
+        clauses.append(f"{link(record, where)}: {outcomes(found)} of {times(len(found), 'claim')}")
     return f"{'; '.join(clauses)}." if clauses else ""
 
 

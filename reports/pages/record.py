@@ -17,9 +17,10 @@ Everything is made from the archive, so that whoever has it comes to the same nu
 import gzip
 import re
 import shutil
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import chdir
 from datetime import datetime
+from html import escape
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -82,12 +83,27 @@ def _fill(new: Path, place: Path, name: str, command: str) -> None:
     report = place / runs / "report"
     write_json(new / RECORD, _about(study, command))
     tables = (report / f"{table}.csv" for table in TABLES)
-    for file in (place / runs / "study.yaml", report / "index.html", *(table for table in tables if _has_rows(table))):
+    for file in (place / runs / "study.yaml", *(table for table in tables if _has_rows(table))):
         shutil.copy(file, new)
     (new / "metrics.csv.gz").write_bytes(gzip.compress((report / "metrics.csv").read_bytes(), mtime=0))
+    page = (report / "index.html").read_text(encoding="utf-8")
+    files = sorted([*(path.name for path in new.iterdir()), "figures/"])
+    write_text(new / "index.html", as_kept(page, files, command))
     (new / "figures").mkdir()
     for figure in _kept(report / "figures"):
         write_text(new / "figures" / figure.name, _on_white(figure.read_text(encoding="utf-8")))
+
+
+def as_kept(page: str, files: Sequence[str], command: str) -> str:
+    """The page of a report with links to what lies beside it in a record, and the command that trains the study."""
+    links = ", ".join(f'<a href="{file}">{file}</a>' for file in files)
+    for pattern, text in (
+        (r"<dt>Tables</dt><dd>.*?</dd>", f"<dt>Files</dt><dd>{links}</dd>"),
+        (r"<dt>Repeat with</dt><dd>.*?</dd>", f"<dt>Repeat with</dt><dd><code>{escape(command)}</code></dd>"),
+    ):
+        page, found = re.subn(pattern, lambda _, text=text: text, page, flags=re.DOTALL)  # type: ignore[misc]
+        assert found == 1, f"{pattern}: {found} times on the page"
+    return re.sub(r'<a href="\.\./[^"]*"[^>]*>run\.json</a>', "", page)
 
 
 def _on_white(svg: str) -> str:

@@ -62,7 +62,7 @@ def test_the_command_fills_pages_with_links_from_where_they_are(
     assert "differs from the results; renew it with: python -m ablations.blocks" in capsys.readouterr().out
     assert page.read_text(encoding="utf-8").count("\n") == 2
     assert main(command) == 0
-    assert "[`lecture`](../results/lecture/): 1 supported of 1 claims." in page.read_text(encoding="utf-8")
+    assert "[`lecture`](../results/lecture/): 1 supported of 1 claim." in page.read_text(encoding="utf-8")
     assert main(["--check", *command]) == 0
 
 

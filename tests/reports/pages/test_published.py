@@ -1,11 +1,12 @@
 """What pages say of the results of record."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from reports.pages.published import BLOCKS, effect_cell, effects_of, effects_table, fair_table, judged
+from reports.pages.published import BLOCKS, effect_cell, effects_of, effects_table, fair_table, judged, told
 from reports.pages.recorded import Records, read_records
 from tests.recorded import condition, effect, fair, write_record
 
@@ -62,8 +63,15 @@ def test_the_whole_table_has_every_condition_with_its_sign(records: Records) -> 
 def test_the_tally_is_one_sentence_over_the_studies(records: Records) -> None:
     assert BLOCKS["tally"](records, "r") == (
         "[`lecture`](r/lecture/): 1 supported, 1 not supported of 2 claims; "
-        "[`lecture-real`](r/lecture-real/): 1 inconclusive of 1 claims."
+        "[`lecture-real`](r/lecture-real/): 1 inconclusive of 1 claim."
     )
+
+
+def test_a_claim_that_two_studies_test_is_told_once(records: Records) -> None:
+    alone = replace(records["lecture-real"], study="agreement")
+    both = {**records, "agreement": alone}
+    assert [one.record.study for one in told(both)] == ["lecture", "lecture", "lecture-real"]
+    assert [one.record.study for one in told({"agreement": alone})] == ["agreement"]
 
 
 def test_claims_are_judged_in_the_order_of_the_record(records: Records) -> None:

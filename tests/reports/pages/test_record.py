@@ -2,6 +2,7 @@
 
 import gzip
 import io
+import re
 import shutil
 import xml.etree.ElementTree as ET
 from pathlib import Path
@@ -35,6 +36,14 @@ def test_a_record_holds_what_it_says(target: Path) -> None:
     metrics = pd.read_csv(io.BytesIO(gzip.decompress((target / "metrics.csv.gz").read_bytes())))
     assert metrics.query("metric == 'bleu'")["value"].notna().sum() == 27
     assert [path.name for path in (target / "figures").glob("*effects*")] == ["01-german-effects.svg"]
+
+
+def test_the_page_of_a_record_leads_to_what_is_there_and_names_its_command(target: Path) -> None:
+    page = (target / "index.html").read_text(encoding="utf-8")
+    links = set(re.findall(r'href="([^"#]+)"', page))
+    assert {"effects.csv", "metrics.csv.gz", "rows.tar.xz", "figures/"} <= links
+    assert [name for name in links if not (target / name).exists() and not name.startswith("https:")] == []
+    assert "<code>ablations run quick</code>" in page
 
 
 def test_what_a_record_says_of_itself(target: Path) -> None:
@@ -73,7 +82,7 @@ def test_a_changed_verdict_is_seen(target: Path, tmp_path: Path) -> None:
 
 def test_the_page_says_nothing_of_this_machine(target: Path) -> None:
     page = (target / "index.html").read_text(encoding="utf-8")
-    assert "ablations run runs/quick/study.yaml" in page
+    assert "study.yaml" in page
     for private in ("bench-1", "2026-01-05", "/tmp"):
         assert private not in page
 
