@@ -116,6 +116,10 @@ def _forest_picture(fair: Fair, stem: str, gallery: Gallery) -> Picture:
     return gallery.hang(figure, f"{stem}-fair", title, joined(parts), alt=alt, kind="effects")
 
 
+WHY = {MATCHED: "of the size of the base already", TUNED: "the search found the same settings"}
+"""Why a comparison leaves a variant as it is."""
+
+
 def is_unchanged(fair: Fair, comparison: str, variant: str) -> bool:
     """Whether a comparison leaves a variant and the base as they are with the same settings: it has nothing to say."""
     return comparison != SAME and {variant, fair.origin.base} <= again(fair.arms[comparison])
@@ -140,8 +144,7 @@ def own_verdicts(fair: Fair, metric: str, variant: str) -> dict[str, str]:
 def _unchanged_note(fair: Fair) -> str:
     """Which marks are left out, since they would be those of the same settings again."""
     found = [name for name in fair.made_equal if any(is_unchanged(fair, name, variant) for variant in fair.others)]
-    why = {MATCHED: "it has the size of the base already", TUNED: "the search found the settings that it has"}
-    return joined([f"No mark of {COMPARISONS[name].lower()}: the variant is as it is, {why[name]}." for name in found])
+    return joined([f"No mark of {COMPARISONS[name].lower()}: the variant is as it is, {WHY[name]}." for name in found])
 
 
 def _leaking_note(names: Sequence[str]) -> str:

@@ -24,7 +24,7 @@ from reports.fairness import (
     searched,
 )
 from reports.figures.captions import joined, listed
-from reports.figures.fairness import fair_pictures, is_unchanged, own_verdicts
+from reports.figures.fairness import WHY, fair_pictures, is_unchanged, own_verdicts
 from reports.figures.gallery import Gallery, Picture
 from reports.metrics import facts, number
 from reports.pages.grids import Cell, Grid, tags
@@ -34,8 +34,6 @@ from reports.wording import change, effect_note, has_interval, inside, interval,
 
 LEFT_OUT = "left out"
 AS_IT_IS = "as it is"
-WHY = {MATCHED: "of the size of the base already", TUNED: "the search found the same settings"}
-"""Why a comparison leaves a variant as it is."""
 HOW = {MATCHED: "Matching every variant to the base", TUNED: "Tuning every variant and the base alike"}
 MADE = {SAME: "parameters", MATCHED: "parameters", TUNED: "best point"}
 

@@ -97,13 +97,16 @@ def _fill(new: Path, place: Path, name: str, command: str) -> None:
 def as_kept(page: str, files: Sequence[str], command: str) -> str:
     """The page of a report with links to what lies beside it in a record, and the command that trains the study."""
     links = ", ".join(f'<a href="{file}">{file}</a>' for file in files)
-    for pattern, text in (
-        (r"<dt>Tables</dt><dd>.*?</dd>", f"<dt>Files</dt><dd>{links}</dd>"),
-        (r"<dt>Repeat with</dt><dd>.*?</dd>", f"<dt>Repeat with</dt><dd><code>{escape(command)}</code></dd>"),
-    ):
-        page, found = re.subn(pattern, lambda _, text=text: text, page, flags=re.DOTALL)  # type: ignore[misc]
-        assert found == 1, f"{pattern}: {found} times on the page"
+    page = _with_entry(page, "Tables", f"<dt>Files</dt><dd>{links}</dd>")
+    page = _with_entry(page, "Repeat with", f"<dt>Repeat with</dt><dd><code>{escape(command)}</code></dd>")
     return re.sub(r'<a href="\.\./[^"]*"[^>]*>run\.json</a>', "", page)
+
+
+def _with_entry(page: str, name: str, entry: str) -> str:
+    """The page with another entry in the place of the one of this name."""
+    page, found = re.subn(rf"<dt>{name}</dt><dd>.*?</dd>", lambda _: entry, page, flags=re.DOTALL)
+    assert found == 1, f"{name}: {found} times on the page"
+    return page
 
 
 def _on_white(svg: str) -> str:

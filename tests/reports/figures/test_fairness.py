@@ -243,7 +243,7 @@ def test_what_a_comparison_leaves_as_it_is_has_no_second_mark(make: Maker, tmp_p
     assert len(drawn(ax, MARKS["same"].marker)) == 2
     assert own_verdicts(fair, "loss", "slow") == {"same": "worse"}
     assert side_notes(fair, "loss", "slow") == {"same": ("worse", False)}
-    assert "No mark of matched: the variant is as it is, it has the size of the base already." in picture.caption
+    assert "No mark of matched: the variant is as it is, of the size of the base already." in picture.caption
 
 
 def test_a_changed_base_makes_every_effect_another(make: Maker) -> None:
