@@ -273,8 +273,12 @@ def report(options: argparse.Namespace) -> int:
 def record(options: argparse.Namespace) -> int:
     """`ablations record`"""
     from ablations.recording import command_for
-    from reports.pages.record import record
+    from reports.pages.record import record, renew
+    from reports.rows import ARCHIVE
 
+    if (Path(options.study) / ARCHIVE).is_file():
+        print(renew(Path(options.study)))
+        return 0
     folder = _study_folder(options)
     target = options.into / folder.name
     print(record(folder, target, command_for(folder, target)))
@@ -394,5 +398,11 @@ def _study_folder(options: argparse.Namespace, study: str | None = None) -> Path
             raise RowsError(f"study {name!r}: no YAML with the name of a study") from error
     folder: Path = options.output / folder_name(name)
     if not (folder / "plan.json").is_file():
-        raise RowsError(f"study {name!r}: nothing in {folder}; run it first: ablations run {given}")
+        raise RowsError(f"study {name!r}: nothing in {folder}; run it first: ablations run {given}{_recorded(name)}")
     return folder
+
+
+def _recorded(name: str) -> str:
+    """Where the page of a record of the study lies in this checkout, if there is one."""
+    page = Path("docs/results") / name / "index.html"
+    return f" (an earlier run of it is published in {page})" if page.is_file() else ""

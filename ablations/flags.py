@@ -131,6 +131,9 @@ def make_parser(functions: Mapping[str, Callable[[Any], int]]) -> Parser:
     _folder(command)
     into = Path("docs/results")
     command.add_argument("--into", type=Path, default=into, metavar="DIR", help=f"where records lie (default: {into})")
+    command.epilog = (
+        "STUDY may be the folder of a record: its tables, figures and page are made again from its rows, in its place."
+    )
 
     command = _add(
         commands, "claims", functions["claims"], "the verdicts of a study that was run on the claims of the lecture"

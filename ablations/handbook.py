@@ -26,7 +26,6 @@ from reports.pages.markdown import escape
 from reports.pages.published import (
     HEADLINES,
     Judged,
-    condition_cell,
     effects_of,
     effects_table,
     fair_table,
@@ -34,6 +33,7 @@ from reports.pages.published import (
     judged,
     link,
     not_recorded,
+    value_cell,
     verdict_cell,
 )
 from reports.pages.recorded import LECTURE, Record, Records, read_records
@@ -140,7 +140,7 @@ class Evidence:
 
 
 def _numbers(one: Judged) -> list[tuple[str, str]]:
-    return [(row["condition_outcome"], condition_cell(row)) for row in one.conditions]
+    return [(row["condition_outcome"], value_cell(row)) for row in one.conditions]
 
 
 def page_text(page: Page, evidence: Evidence) -> str:
@@ -231,7 +231,7 @@ def _conditions(claim: Mapping[str, Any], one: Judged) -> str:
             SYMBOLS[row["condition_outcome"]],
             escape(row["condition_text"]),
             f"`{_experiment(claim, row)}`",
-            condition_cell(row),
+            value_cell(row),
             escape(row["condition_region"]),
             escape(row["condition_n"]),
         ]

@@ -26,8 +26,9 @@ def find_study(name: str) -> Path:
     shipped = SHIPPED / f"{name}.yaml"
     path = shipped if shipped.is_file() else Path(name)
     if not path.is_file():
-        names = ", ".join(sorted(file.stem for file in SHIPPED.glob("*.yaml")))
-        raise ConfigError(f"study {name!r}: neither a file nor a shipped study ({names})")
+        shipped_ones = sorted(file.stem for file in SHIPPED.glob("*.yaml"))
+        hint = f"{_near(name, shipped_ones)} ({', '.join(shipped_ones)})"
+        raise ConfigError(f"study {name!r}: neither a file nor a shipped study{hint}")
     return path
 
 
@@ -231,8 +232,14 @@ def _check_overrides(overrides: Sequence[str], specs: dict[str, ExperimentFile],
 
 
 def _hint(path: str, bases: Iterable[Sections]) -> str:
-    known = {f"{section}.{name}" for base in bases for section in SECTIONS for name in section_fields(section, base)}
-    near = difflib.get_close_matches(path, known, n=1)
+    return _near(
+        path, {f"{section}.{name}" for base in bases for section in SECTIONS for name in section_fields(section, base)}
+    )
+
+
+def _near(name: str, known: Iterable[str]) -> str:
+    """`; did you mean 'x'?`; empty where nothing is like the name."""
+    near = difflib.get_close_matches(name, known, n=1)
     return f"; did you mean {near[0]!r}?" if near else ""
 
 

@@ -7,6 +7,8 @@ from typing import Any
 from reports import estimates
 from reports.comparisons import Known, compared
 from reports.items import Resampled, constant, drawn_variance
+from reports.lengths import LENGTH
+from reports.levels import known_levels
 from reports.quantities import Index, Measured, measure
 from reports.register import Claim, Condition, RegisterError, read_register
 from reports.rows import COUNTED, STATES, RunRow
@@ -352,15 +354,11 @@ def _references(trial: Trial, condition: Condition, experiments: Sequence[str]) 
         or condition.over_at is not None
     ):
         return {}
-    found = [_levels(trial.plans[name], condition.metric) for name in experiments]
+    over = LENGTH if condition.over == LENGTH or any(at.startswith(f"{LENGTH}=") for at in condition.at) else ""
+    found = [known_levels(trial.plans[name], condition.metric, over=over) for name in experiments]
     shared = (
         {name: level for name, level in found[0].items() if all(of.get(name) == level for of in found)} if found else {}
     )
     return shared | (
         {"threshold": condition.threshold} if condition.summary == "horizon" and condition.threshold else {}
     )
-
-
-def _levels(plan: Any, metric: str) -> dict[str, float]:
-    chance = {"chance": plan["chance"][metric]} if metric in plan["chance"] else {}
-    return {**chance, **plan.get("references", {}).get(metric, {})}

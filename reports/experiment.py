@@ -89,8 +89,13 @@ class Experiment:
         return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else None
 
     def changes(self, variant: str) -> dict[str, Any]:
-        """What a variant is there to change, by dotted path; a whole section is taken apart."""
-        return dict(flat(self.plan["changes"].get(variant, {})))
+        """What a variant is there to change, by dotted path; a whole section is taken apart.
+
+        A section in the place of the base's may say again what the base has: that is no change, once the base's
+        settings are known.
+        """
+        base, planned = self.config(self.base), dict(flat(self.plan["changes"].get(variant, {})))
+        return {path: value for path, value in planned.items() if path not in base or base[path] != value}
 
     def config(self, variant: str) -> dict[str, Any]:
         """Resolved settings of a variant by dotted path; {} before any of its runs has been started."""

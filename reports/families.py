@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import pandas as pd
 
 from reports.experiment import Experiment
-from reports.figures.labels import references
+from reports.levels import known_levels
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -41,7 +41,7 @@ class Family:
 
     def references(self, metric: str) -> dict[str, float]:
         """Known levels of a metric, such as chance, that are the same at all points."""
-        known = [references(point.plan, metric) for point in self.points]
+        known = [known_levels(point.plan, metric) for point in self.points]
         return {
             name: level for name, level in known[0].items() if all(name in of and of[name] == level for of in known)
         }

@@ -2,8 +2,9 @@
 
 The mean of the base over its seeds is compared with what can be had without learning:
 
-    accuracy, loss    guessing (chance, and ln V; of perplexity by its loss). A base that has come less than NEAR of
-                      the way from there to a perfect score has not learned
+    accuracy, loss    guessing (chance, and ln V; of perplexity by its loss), or a SHORTCUT that the task has scored
+                      on its test items, whichever is better. A base that has come less than NEAR of the way from
+                      there to a perfect score has not learned
     BLEU              BLEU of the same translations against the references of other sentences, which a model has that
                       does not look at the source. A base that has less than LEAST_BLEU points more has not learned
 
@@ -13,12 +14,14 @@ from it. Of other metrics, and of the loss of a translator, it is not known what
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 from math import exp, log
 from statistics import fmean
 
 from reports.experiment import Experiment
+from reports.levels import known_levels
 from reports.metrics import LONG_RANGE, facts
-from reports.table import by_seed
+from reports.table import CATEGORY, by_seed
 
 NEAR = 0.05
 """Part of the way from guessing to a perfect score."""
@@ -27,6 +30,16 @@ LEAST_BLEU = 3.0
 PERPLEXITY = "perplexity"
 UNLEARNED = {"bleu": "bleu-shuffled"}
 """A metric and the one that says what it is without learning; 0 in a run that lacks the latter."""
+GUESSING, OTHERS = "guessing gives", "the references of other sentences give"
+SHORTCUTS = {
+    "bag of tokens": "a bag of tokens gives",
+    "bag of earlier tokens": "a bag of the earlier tokens gives",
+    "values without keys": "values without keys give",
+    "unigram frequencies": "frequencies of single tokens give",
+    "unigram entropy": "frequencies of single tokens give",
+    "more frequent form": "choosing the more frequent form gives",
+}
+"""Levels of tasks that need no order, no key or no context, and who gives them."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -38,6 +51,10 @@ class Level:
     """Mean over seeds."""
     without: float
     learned: bool
+    giver: str = GUESSING
+    """Who gives what can be had without learning, with its verb."""
+    kinds: tuple[float, float] | None = None
+    """The smallest and the largest mean of a category of test items, where there are several."""
 
 
 def levels(experiment: Experiment) -> list[Level]:
@@ -48,13 +65,41 @@ def levels(experiment: Experiment) -> list[Level]:
 
 def _level(experiment: Experiment, metric: str) -> Level | None:
     value = _base(experiment, metric)
-    chance = _guessing(experiment.plan["chance"], metric)
-    if value is None or (chance is None and metric not in UNLEARNED):
+    if value is None:
         return None
-    if chance is None:
+    if metric in UNLEARNED:
         without = _base(experiment, UNLEARNED[metric]) or 0.0
-        return Level(metric=metric, value=value, without=without, learned=value - without >= LEAST_BLEU)
-    return Level(metric=metric, value=value, without=chance, learned=_way(metric, value, chance) >= NEAR)
+        return Level(metric=metric, value=value, without=without, learned=value - without >= LEAST_BLEU, giver=OTHERS)
+    chance = _guessing(experiment.plan["chance"], metric)
+    if chance is None:
+        return None
+    without, giver = max([(chance, GUESSING), *_shortcuts(experiment, metric)], key=partial(_goodness, metric))
+    learned = _way(metric, value, without) >= NEAR
+    kinds = _kinds(experiment, metric)
+    return Level(metric=metric, value=value, without=without, learned=learned, giver=giver, kinds=kinds)
+
+
+def _shortcuts(experiment: Experiment, metric: str) -> list[tuple[float, str]]:
+    known = known_levels(experiment.plan, metric)
+    return [(level, SHORTCUTS[name]) for name, level in known.items() if name in SHORTCUTS]
+
+
+def _goodness(metric: str, known: tuple[float, str]) -> float:
+    return facts(metric).better * known[0]
+
+
+def _kinds(experiment: Experiment, metric: str) -> tuple[float, float] | None:
+    """Means of the base on the category that it does worst and best."""
+    rows = experiment.values
+    of_base = (rows["variant"] == experiment.base) & (rows["metric"] == metric) & (rows["split"] == "test")
+    means = rows[of_base & rows["coordinate"].str.startswith(f"{CATEGORY}=")].groupby("coordinate")["value"].mean()
+    return (float(means.min()), float(means.max())) if len(means) > 1 else None
+
+
+def guesses(experiment: Experiment, metric: str, value: float) -> bool:
+    """Whether a value of a metric has come less than NEAR of the way from guessing; False where that is not known."""
+    chance = _guessing(experiment.plan["chance"], metric)
+    return chance is not None and _way(metric, value, chance) < NEAR
 
 
 def _guessing(chance: Mapping[str, float], metric: str) -> float | None:

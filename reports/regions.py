@@ -40,9 +40,14 @@ class Region:
 
     @property
     def text(self) -> str:
-        """The region in words: `at least 0.1`, `below 0`, `between −0.05 and 0.05`, `a ratio of at most 0.15`."""
+        """The region in words: `at least 0.1`, `below 0`, `between −0.05 and 0.05`, `a ratio of at most 0.15`.
+
+        One too narrow for the digits of its ends is `0.111 ± 1e−09`.
+        """
         if self.low == self.high:
             words = f"exactly {brief(self.low)}"
+        elif brief(self.low) == brief(self.high):
+            words = f"{brief((self.low + self.high) / 2)} ± {brief((self.high - self.low) / 2)}"
         elif isfinite(self.low) and isfinite(self.high):
             words = f"between {brief(self.low)} and {brief(self.high)}"
         elif isfinite(self.low):

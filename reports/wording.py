@@ -10,6 +10,7 @@ import pandas as pd
 from reports.digits import with_interval
 from reports.lengths import whole
 from reports.metrics import LONG_RANGE, facts, signed
+from reports.rows import ITEMS
 from reports.sequential import level_text
 from reports.table import far_distances, records
 
@@ -40,9 +41,15 @@ class Doubts:
 
 NO_DOUBTS = Doubts()
 
+FEW_ITEMS = 100
+"""Test items below which a share of them is known to no better than ten points either way."""
+
 
 def headline(effects: pd.DataFrame, metric: str, doubts: Doubts = NO_DOUBTS, *, looks: Sequence[int] = ()) -> str:
-    """What one experiment says of its first metric; `effects` has at least one row of it, `looks` are its plan's."""
+    """What one experiment says of its first metric; `effects` has at least one row of it, `looks` are its plan's.
+
+    The largest harm that is more than noise; where there is none, that, and the largest gain.
+    """
     rows, name = comparable(effects, metric, doubts), facts(metric).name
     if not rows:
         return f"No variant's {inside(name)} can be compared with the base's."
@@ -51,19 +58,19 @@ def headline(effects: pd.DataFrame, metric: str, doubts: Doubts = NO_DOUBTS, *, 
         return f"No variant differs from the base in {inside(name)}."
     if not facts(metric).better:
         return f"{name} differs most from the base's with {worst['variant']}: {size_of(worst, metric, looks)}."
-    nothing = f"No variant has a worse {inside(name)} than the base"
+    nothing, gain = f"No variant has a worse {inside(name)} than the base", _gain(rows, metric, looks)
     if not _is_worse(worst, metric):
-        return f"{nothing}."
+        return f"{nothing}{gain}."
     if has_interval(worst) and not is_clear(worst):
-        largest = f"the largest difference is that of {worst['variant']}: {size_of(worst, metric, looks)}"
-        return f"{nothing} by more than {_noise(worst)}; {largest}."
+        largest = f"; the largest difference is that of {worst['variant']}: {size_of(worst, metric, looks)}"
+        return f"{nothing} by more than {_noise(worst)}{gain or largest}."
     return f"{_most(worst, metric, looks)}."
 
 
 def other_headlines(
     effects: pd.DataFrame, metrics: Sequence[str], doubts: Doubts = NO_DOUBTS, *, looks: Sequence[int] = ()
 ) -> str:
-    """One clause for each further metric: which variant hurts it most, by how much, how surely."""
+    """One clause for each further metric: which variant hurts it most, by how much, how surely; else the best one."""
     clauses = [_clause(effects, metric, doubts, looks) for metric in metrics if facts(metric).better]
     return "; ".join(clauses[:1] + [inside(clause) for clause in clauses[1:]]) + "." if clauses else ""
 
@@ -73,11 +80,19 @@ def _clause(effects: pd.DataFrame, metric: str, doubts: Doubts, looks: Sequence[
     if not rows:
         return f"{name} can be compared with the base's for no variant"
     worst = _worst(rows, metric)
+    gain = _gain(rows, metric, looks)
     if not _is_worse(worst, metric):
-        return f"No variant is worse in {inside(name)}"
+        return f"No variant is worse in {inside(name)}{gain}"
     if has_interval(worst) and not is_clear(worst):
-        return f"No variant is worse in {inside(name)} by more than {_noise(worst)}"
+        return f"No variant is worse in {inside(name)} by more than {_noise(worst)}{gain}"
     return _most(worst, metric, looks)
+
+
+def _gain(rows: Sequence[Row], metric: str, looks: Sequence[int]) -> str:
+    """`, and x is best: −1 (...)`: the largest clear gain; empty where there is none."""
+    gains = [row for row in rows if _is_better(row, metric) and is_clear(row)]
+    best = max(gains, key=lambda row: abs(row["difference"]), default=None)
+    return f", and {best['variant']} is best: {size_of(best, metric, looks)}" if best else ""
 
 
 def _most(worst: Row, metric: str, looks: Sequence[int]) -> str:
@@ -199,17 +214,21 @@ def scope_of(effects: pd.DataFrame) -> str:
 def long_range_note(values: pd.DataFrame) -> str:
     """Which distances long-range accuracy is about; `values` of one experiment."""
     far = far_distances(values)
-    weighted = " weighted by test items" if has_items(values) else ""
+    items = far_items(values)
+    weighted, number = (" weighted by test items", f" ({times(items, 'test item')})") if items else ("", "")
+    few = " So few say little." if items and items < FEW_ITEMS else ""
     return (
         f"Long-range accuracy is the mean accuracy{weighted} over the longest third of the distances: "
-        f"{far[0]:g} to {far[-1]:g}."
+        f"{far[0]:g} to {far[-1]:g}{number}.{few}"
     )
 
 
-def has_items(values: pd.DataFrame) -> bool:
-    """Whether the number of test items is known at the far distances."""
-    known = values.loc[values["metric"] == "items", "coordinate"]
-    return {f"distance={distance:g}" for distance in far_distances(values)} <= set(known)
+def far_items(values: pd.DataFrame) -> int:
+    """Test items at the far distances; 0 where their number is not known at each."""
+    rows = values[values["metric"] == ITEMS]
+    at = rows.groupby("coordinate")["value"].max()
+    far = [f"distance={distance:g}" for distance in far_distances(values)]
+    return int(sum(at[place] for place in far)) if set(far) <= set(at.index) else 0
 
 
 OTHERS = {

@@ -11,11 +11,11 @@ from reports.experiment import Experiment
 from reports.figures.captions import incomplete, joined
 from reports.figures.gallery import Gallery, Picture, slug
 from reports.figures.heatmaps import contrast_frames, contrast_label, factor_levels, heat_figure
-from reports.figures.labels import references
 from reports.figures.ladders import ladder_figure, rungs
 from reports.figures.layouts import effects_figure
 from reports.figures.settings import numeric_settings, settings_figure, settings_rows
 from reports.figures.theme import INK, Style
+from reports.levels import known_levels
 from reports.metrics import facts
 from reports.sequential import level_text, look_level
 from reports.table import by_seed, describe_value, records
@@ -73,7 +73,7 @@ def _settings(experiment: Experiment, stem: str, gallery: Gallery) -> Iterator[P
         if not data:
             continue
         base = (experiment.base, at[experiment.base]) if experiment.base in at else None
-        levels = {metric: references(experiment.plan, metric) for metric in data}
+        levels = {metric: known_levels(experiment.plan, metric) for metric in data}
         figure = settings_figure(data, path=path, base=base, styles=experiment.styles, references=levels)
         caption = (
             f"Large points: means over seeds at each value of {path}, with 95\N{NO-BREAK SPACE}% t intervals from "

@@ -1,13 +1,6 @@
-"""What an experiment's plan says of the axes of its figures: known levels, and what coordinates count in."""
+"""What an experiment's plan says of the axes of its figures: what coordinates count in."""
 
 from reports.rows import ExperimentPlan
-
-
-def references(plan: ExperimentPlan, metric: str) -> dict[str, float]:
-    """Known levels of a metric by name: chance, floors, ceilings, oracles."""
-    chance = {"chance": plan["chance"][metric]} if metric in plan["chance"] else {}
-    return {**chance, **plan.get("references", {}).get(metric, {})}
-
 
 UNITS = {"distance": "tokens to the answer, 1: next to it", "length": "tokens"}
 """What coordinates count in, where the plan does not say: so it is in all tasks on generated tokens."""

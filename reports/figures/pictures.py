@@ -18,8 +18,10 @@ from reports.figures.gallery import Kind
 from reports.figures.gallery import Picture as Picture
 from reports.figures.gallery import slug as slug
 from reports.figures.growth import GROWTH, growth_figure
-from reports.figures.labels import axis_label, references
+from reports.figures.labels import axis_label
 from reports.figures.layouts import effects_figure, lines_figure
+from reports.lengths import LENGTH
+from reports.levels import known_levels
 from reports.metrics import LONG_RANGE, facts
 from reports.rows import ITEMS
 from reports.sequential import level_text, look_level
@@ -27,6 +29,8 @@ from reports.statistics import summarise
 from reports.table import SPLITS, by_seed, describe_counts, records, with_axis
 from reports.wording import FORCED, effects_caption, long_range_note, times
 
+LEAST_STEPS = 3
+"""Validations that make a curve: two are a line whatever they are."""
 LEAST_ITEMS = 10
 """Test items that a point of a curve must rest on, where their number is known."""
 TWINS = "There are more variants than colours: of two of one colour the means have other shapes."
@@ -51,7 +55,7 @@ def training_pictures(experiment: Experiment, stem: str, gallery: Gallery) -> It
     for metric in experiment.metrics:
         curves = not_drawn_before(experiment, experiment.tables.curves)
         curves = curves[curves["metric"] == metric]
-        if curves["step"].nunique() > 1 and np.isfinite(curves["value"]).any():
+        if curves["step"].nunique() >= LEAST_STEPS and np.isfinite(curves["value"]).any():
             yield _curve_picture(experiment, curves, metric, f"{stem}-{slug(metric)}-by-step", gallery)
     yield from _cost_pictures(experiment, stem, gallery)
 
@@ -94,6 +98,7 @@ def _effects_picture(experiment: Experiment, stem: str, gallery: Gallery) -> Pic
     looks = experiment.looks
     compressed = any(ax.get_xscale() == "asinh" for ax in figure.axes)
     parts = [
+        _length_note(experiment),
         effects_caption(rows, experiment.values, experiment.compared, compressed=compressed, looks=looks),
         PARTS if ((rows["item_variance"] > 0) & rows["low"].notna()).any() else "",
         HOLLOW if experiment.leaking & set(order) else "",
@@ -106,6 +111,17 @@ def _effects_picture(experiment: Experiment, stem: str, gallery: Gallery) -> Pic
     alt = _effects_alt(experiment, order)
     title = "What each change does"
     return gallery.hang(figure, f"{stem}-effects", title, joined(parts), alt=alt, kind="effects")
+
+
+def _length_note(experiment: Experiment) -> str:
+    """At which length a figure is, where there are others."""
+    trained = experiment.trained_at(LENGTH)
+    has_others = any(experiment.lengths(metric) for metric in experiment.compared)
+    return (
+        f"At length {trained:g}, that of training; there is a figure for other lengths."
+        if trained and has_others
+        else ""
+    )
 
 
 def _is_cut(figure: Figure) -> bool:
@@ -195,7 +211,7 @@ def _axis_picture(
         base=experiment.base,
         styles=experiment.styles,
         x_label=axis_label(experiment.plan, axis),
-        references=references(experiment.plan, metric),
+        references=known_levels(experiment.plan, metric, over=axis),
         mark=None if trained is None else (trained, f"trained at {trained:g}"),
     )
     parts = [
@@ -231,7 +247,7 @@ def _curve_picture(experiment: Experiment, curves: pd.DataFrame, metric: str, na
         base=experiment.base,
         styles=experiment.styles,
         x_label="Training step",
-        references=references(experiment.plan, metric),
+        references=known_levels(experiment.plan, metric),
         mark_ends=True,
     )
     parts = [

@@ -47,8 +47,8 @@ def _claim(record: Record, name: str) -> tuple[str, list[str]]:
     one = next((one for one in judged({record.study: record}, (record.study,)) if one.first["id"] == name), None)
     if one is None:
         return "", []
-    row, others = one.deciding, len(one.conditions) - 1
-    value = f"{condition_cell(row)}{f', and {others} more' if others else ''}; wanted {escape(row['condition_region'])}"
+    row = one.deciding
+    value = f"{condition_cell(row, len(one.conditions) - 1)}; wanted {escape(row['condition_region'])}"
     return row["outcome"], [
         f"`{name}`: {escape(row['statement'])}",
         verdict_cell(row),

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from reports.experiment import Experiment
 from reports.figures.captions import listed
-from reports.learning import UNLEARNED, Level, levels
+from reports.learning import GUESSING, OTHERS, Level, levels
 from reports.metrics import facts, number
 from reports.pages.lengths import lengths_sentences
 from reports.wording import Doubts, caveats, headline, inside, other_headlines
@@ -82,10 +82,9 @@ def told_metrics(experiment: Experiment) -> list[str]:
 def level_text(level: Level) -> str:
     """A base that has not learned, on one metric: `accuracy 0.077, where guessing gives 0.063`."""
     value, without = (number(value, level.metric) for value in (level.value, level.without))
-    text = f"{inside(facts(level.metric).name)} {value}"
-    if level.metric in UNLEARNED:
-        return f"{text}, where the references of other sentences give {without}"
-    return f"{text}, where guessing gives {without}"
+    kinds = level.kinds and " to ".join(number(value, level.metric) for value in level.kinds)
+    by_kind = f" ({kinds} by category)" if kinds else ""
+    return f"{inside(facts(level.metric).name)} {value}{by_kind}, where {level.giver} {without}"
 
 
 def lead(experiments: Sequence[Experiment]) -> Experiment | None:
@@ -100,4 +99,6 @@ def _unlearned(experiment: Experiment, failed: Sequence[Level], told: Sequence[s
         return f"The base has not learned the task: {where}. Differences from it are no findings."
     silent = [inside(facts(metric).name) for metric in experiment.metrics if metric not in told]
     how = "hardly" if any(facts(of.metric).better * (of.value - of.without) > 0 for of in failed) else "no"
-    return f"The base is {how} better than guessing: {where}. Differences in {listed(silent)} are no findings."
+    than = "guessing" if all(of.giver in (GUESSING, OTHERS) for of in failed) else "a rule that learns no more"
+    whole = "On the whole the" if any(of.kinds for of in failed) else "The"
+    return f"{whole} base is {how} better than {than}: {where}. Differences in {listed(silent)} are no findings."

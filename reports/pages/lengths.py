@@ -6,6 +6,8 @@ from typing import Any
 
 from reports.experiment import Experiment
 from reports.fairness import verdict
+from reports.figures.captions import listed
+from reports.learning import guesses
 from reports.lengths import at_length, with_lengths
 from reports.metrics import facts, number
 from reports.pages.evidence import change_cell
@@ -33,19 +35,44 @@ def told_lengths(experiment: Experiment) -> list[tuple[str, float]]:
 
 def lengths_sentences(experiment: Experiment, doubts: Doubts) -> list[str]:
     """How many variants are better or worse than the base, which most: at each of `told_lengths`."""
-    return [_sentence(experiment, metric, length, doubts) for metric, length in told_lengths(experiment)]
+    told = told_lengths(experiment)
+    return [_sentence(experiment, *at, doubts) + _otherwise(experiment, *at, doubts) for at in told]
 
 
 def _sentence(experiment: Experiment, metric: str, length: float, doubts: Doubts) -> str:
     rows = comparable(experiment.tables.effects, at_length(metric, length), doubts)
-    chance = experiment.plan["chance"].get(metric)
-    guess = "" if chance is None else f" (guessing: {number(chance, metric)})"
+    chance, base = experiment.plan["chance"].get(metric), base_at(experiment, metric, length)
+    known = "" if chance is None else number(chance, metric)
+    if base is not None and guesses(experiment, metric, base):
+        guess = f", hardly better than guessing ({known})"
+    else:
+        guess = f" (guessing: {known})" if known else ""
     told = [text for kind in KINDS if (text := _most(rows, metric, kind, experiment.looks))]
     return (
         f"At length {length:g}{_factor(experiment, length, ', {} times that of training,')} the base's "
         f"{inside(facts(metric).name)} is {_base(experiment, metric, length)}{guess}; "
         f"{', '.join(told) or 'no variant differs clearly'}."
     )
+
+
+def _otherwise(experiment: Experiment, metric: str, length: float, doubts: Doubts) -> str:
+    """Which variants are worse on another metric and better on this one, or the other way round; empty if none is."""
+    came = _verdicts(experiment, metric, length, doubts)
+    parts = []
+    for other in experiment.metrics:
+        if other != metric and facts(other).better and length in experiment.lengths(other):
+            found = _verdicts(experiment, other, length, doubts)
+            parts += [
+                f"{variant} is {kind} in {inside(facts(other).name)}"
+                for variant, kind in found.items()
+                if {kind, came.get(variant)} == {"better", "worse"}
+            ]
+    return f" But {listed(parts)} there." if parts else ""
+
+
+def _verdicts(experiment: Experiment, metric: str, length: float, doubts: Doubts) -> dict[str, str]:
+    rows = comparable(experiment.tables.effects, at_length(metric, length), doubts)
+    return {row["variant"]: verdict(row, metric) for row in rows}
 
 
 def _most(rows: Sequence[Mapping[str, Any]], metric: str, kind: str, looks: Sequence[int]) -> str:
@@ -97,11 +124,16 @@ def _rows(experiment: Experiment, metric: str, lengths: Sequence[float]) -> Iter
             yield [name, label, *cells]
 
 
-def _base(experiment: Experiment, metric: str, length: float) -> str:
-    """Mean of the base at a length, as text."""
+def base_at(experiment: Experiment, metric: str, length: float) -> float | None:
+    """Mean of the base at a length; None where it has no value."""
     name = at_length(metric, length)
     values = by_seed(with_lengths(experiment.values), experiment.name, name).get(experiment.base, {})
-    return number(fmean(values.values()), metric) if values else "–"
+    return fmean(values.values()) if values else None
+
+
+def _base(experiment: Experiment, metric: str, length: float) -> str:
+    value = base_at(experiment, metric, length)
+    return "–" if value is None else number(value, metric)
 
 
 def _factor(experiment: Experiment, length: float, form: str) -> str:

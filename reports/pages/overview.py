@@ -8,10 +8,11 @@ from typing import Any
 from reports.experiment import Experiment
 from reports.fairness import ALPHA, UNDECIDED, originals, verdict
 from reports.figures.captions import listed
+from reports.learning import guesses
 from reports.lengths import at_length, whole
 from reports.metrics import facts
 from reports.pages.findings import Findings, by_importance, doubts_of, findings, level_text, told_metrics, unlearned
-from reports.pages.lengths import KINDS, lengths_sentences, told_lengths
+from reports.pages.lengths import KINDS, base_at, lengths_sentences, told_lengths
 from reports.wording import clearest, comparable, headline, inside, sentence, times, within
 
 NAMED = 3
@@ -74,8 +75,16 @@ def _tallies(first: Metrics) -> Iterator[str]:
     if longest:
         ends = list(dict.fromkeys(f"{length:g}" for length in sorted(length for _, _, length in longest)))
         of = [(experiment, at_length(metric, length)) for experiment, metric, length in longest]
-        parts.append(f"at length {' to '.join(ends[:: max(1, len(ends) - 1)])}, {_tally(of)}")
+        parts.append(f"at length {' to '.join(ends[:: max(1, len(ends) - 1)])}{_guessing(longest)}, {_tally(of)}")
     yield sentence(f"{'; '.join(parts)} (p after Holm below {ALPHA:g})")
+
+
+def _guessing(longest: Sequence[tuple[Experiment, str, float]]) -> str:
+    """In how many experiments the base is hardly better than guessing at these lengths; empty where it is in all."""
+    bases = [(experiment, metric, base_at(experiment, metric, length)) for experiment, metric, length in longest]
+    n = sum(value is not None and guesses(experiment, metric, value) for experiment, metric, value in bases)
+    where = "the base" if n == len(longest) else f"in {n} of {len(longest)} the base"
+    return f", where {where} is hardly better than guessing" if n else ""
 
 
 def _tally(of: Metrics, noun: str = "") -> str:

@@ -4,7 +4,7 @@ The functions of BLOCKS make the marked parts of README.md and docs/*.md (`ablat
 and the path that leads from the page to their folder; it gives no text where there is no record that it speaks of.
 """
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from math import isnan
@@ -101,9 +101,15 @@ def verdict_cell(row: Row) -> str:
     return f"{SYMBOLS[row['outcome']]}\N{NO-BREAK SPACE}{row['outcome']}{provisional}"
 
 
-def condition_cell(row: Row) -> str:
+def value_cell(row: Row) -> str:
     """The value of a condition with its interval, where there is one."""
     return estimate(row["condition_value"], row["condition_low"], row["condition_high"])
+
+
+def condition_cell(row: Row, others: int = 0) -> str:
+    """What a condition measures, its value, and how many others there are."""
+    more = f" (and {times(others, 'more condition')})" if others else ""
+    return f"{escape(row['condition_text'])}: **{value_cell(row)}**{more}"
 
 
 def effect_cell(row: Row) -> str:
@@ -139,7 +145,7 @@ def verdicts(records: Records, where: str) -> str:
     """A row for each claim of the lecture by section: verdict, effect of the condition that decided it, seeds."""
     found = told(records)
     chapters = dict.fromkeys(one.first["section"] for one in found)
-    columns = ("claim", "what the lecture says", "verdict", "effect (95 % interval)", "wanted", "seeds", "record")
+    columns = ("claim", "what the lecture says", "verdict", "measured (95 % interval)", "wanted", "seeds", "record")
     parts = []
     for chapter in chapters:
         rows = [_verdict(one, where) for one in found if one.first["section"] == chapter]
@@ -149,13 +155,12 @@ def verdicts(records: Records, where: str) -> str:
 
 
 def _verdict(one: Judged, where: str) -> list[str]:
-    row, others = one.deciding, len(one.conditions) - 1
-    more = f", and {others} more" if others else ""
+    row = one.deciding
     return [
         f"`{row['id']}`",
         escape(row["statement"]),
         verdict_cell(row),
-        condition_cell(row) + more,
+        condition_cell(row, len(one.conditions) - 1),
         escape(row["condition_region"]),
         escape(row["condition_n"]),
         link(one.record, where),
@@ -163,28 +168,31 @@ def _verdict(one: Judged, where: str) -> list[str]:
 
 
 def conditions(records: Records, where: str) -> str:
-    """The same with every condition, its value and what was wanted."""
+    """The same with every condition in a row of its own; what all of them share stands in the first."""
     found = told(records)
-    columns = ("claim", "verdict", "effect (95 % interval)", "wanted", "seeds", "kind", "record")
+    columns = ("claim", "verdict", "condition: measured (95 % interval)", "wanted", "seeds", "kind", "record")
     parts = []
     for chapter in dict.fromkeys(one.first["section"] for one in found):
-        rows = [_whole(one, where) for one in found if one.first["section"] == chapter]
+        rows = [row for one in found if one.first["section"] == chapter for row in _whole(one, where)]
         parts += [f"**{escape(chapter)}**", grid(columns, rows, texts=len(columns))]
     return "\n\n".join(parts)
 
 
-def _whole(one: Judged, where: str) -> list[str]:
-    several = len(one.conditions) > 1
-    signs = [f"{SYMBOLS[row['condition_outcome']]} " if several else "" for row in one.conditions]
-    return [
-        f"`{one.first['id']}`",
-        verdict_cell(one.first),
-        "<br>".join(sign + condition_cell(row) for sign, row in zip(signs, one.conditions, strict=True)),
-        "<br>".join(escape(row["condition_region"]) for row in one.conditions),
-        "<br>".join(dict.fromkeys(escape(row["condition_n"]) for row in one.conditions)),
-        one.first["kind"],
-        link(one.record, where),
-    ]
+def _whole(one: Judged, where: str) -> Iterator[list[str]]:
+    for row in one.conditions:
+        is_first = row is one.first
+        name, came = (f"`{row['id']}`", verdict_cell(row)) if is_first else ("", "")
+        kind, record = (row["kind"], link(one.record, where)) if is_first else ("", "")
+        sign = f"{SYMBOLS[row['condition_outcome']]} " if len(one.conditions) > 1 else ""
+        yield [
+            name,
+            came,
+            sign + condition_cell(row),
+            escape(row["condition_region"]),
+            escape(row["condition_n"]),
+            kind,
+            record,
+        ]
 
 
 def tally(records: Records, where: str) -> str:
@@ -314,7 +322,7 @@ def _mean(record: Record, experiment: str, metric: str) -> str:
 
 
 def recorded(records: Records, where: str) -> str:
-    """A row for each record: runs, seeds, command, time from the first start to the last end, CPU time."""
+    """A row for each record: runs, seeds, command, time in which runs were under way, CPU time."""
     columns = ("study", "runs", "seeds", "command", "time", "CPU time")
     rows = [
         [

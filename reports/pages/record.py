@@ -17,7 +17,7 @@ Everything is made from the archive, so that whoever has it comes to the same nu
 import gzip
 import re
 import shutil
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import chdir
 from datetime import datetime
 from html import escape
@@ -33,6 +33,7 @@ from reports.experiment import Experiment
 from reports.pages import exports
 from reports.pages.fairness import read_fairness
 from reports.pages.page import build
+from reports.pages.recorded import read_record
 from reports.rows import ARCHIVE, RunRow, StudyRows, read_study, write_json, write_text
 from reports.table import make_tables
 
@@ -49,15 +50,17 @@ def record(study_folder: Path, target: Path, command: str) -> Path:
     was there stays then.
     """
     study = read_study(study_folder)
-    with TemporaryDirectory() as place:
-        new = Path(place) / "record"
-        new.mkdir()
-        pack(study, new / ARCHIVE)
-        _fill(new, Path(place), study_folder.name, command)
-        shutil.rmtree(target, ignore_errors=True)
-        target.parent.mkdir(parents=True, exist_ok=True)
-        shutil.copytree(new, target)
-    return target / "index.html"
+    return _make(target, command, lambda archive: pack(study, archive))
+
+
+def renew(target: Path) -> Path:
+    """Make all of a record anew from its archive, which stays as it is, byte by byte; gives the path of its page.
+
+    After the statistics or the page have changed; nothing is trained. Raises RowsError where it is no whole record;
+    what was there stays then.
+    """
+    command = read_record(target).facts["command"]
+    return _make(target, command, lambda archive: shutil.copy(target / ARCHIVE, archive))
 
 
 def recomputed(target: Path) -> dict[str, str]:
@@ -71,6 +74,19 @@ def recomputed(target: Path) -> dict[str, str]:
         fair, _ = read_fairness(study, [Experiment(tables, name) for name in study.plan["experiments"]])
         found = exports.frames(tables, claims.verdicts(tables), fair)
     return {name: exports.csv_text(found[name]) for name in TABLES if name in found and len(found[name])}
+
+
+def _make(target: Path, command: str, lay: Callable[[Path], object]) -> Path:
+    """Replace `target` by a record whose archive `lay` puts where it is told to."""
+    with TemporaryDirectory() as place:
+        new = Path(place) / "record"
+        new.mkdir()
+        lay(new / ARCHIVE)
+        _fill(new, Path(place), target.name, command)
+        shutil.rmtree(target, ignore_errors=True)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copytree(new, target)
+    return target / "index.html"
 
 
 def _fill(new: Path, place: Path, name: str, command: str) -> None:
@@ -127,7 +143,6 @@ def _about(study: StudyRows, command: str) -> dict[str, Any]:
     """What a reader wants to know of a record before its numbers."""
     runs = list({row.id: row for row in study.runs}.values())
     results = [row.result for row in runs if row.result]
-    times = [[datetime.fromisoformat(result[end]) for result in results] for end in ("started", "ended")]
     return {
         "study": study.plan["study"],
         "command": command,
@@ -136,11 +151,21 @@ def _about(study: StudyRows, command: str) -> dict[str, Any]:
         "experiments": len(study.plan["experiments"]),
         "seeds": _seeds(study),
         "busy_seconds": round(sum(_cost(row, "busy_seconds") for row in runs), 1),
-        "wall_seconds": round((max(times[1]) - min(times[0])).total_seconds()),
+        "wall_seconds": round(_under_way(results)),
         "commit": sorted({str(result["commit"]) for result in results}),
         "device": sorted({result["device"] for result in results}),
         "versions": _one_each([result["versions"] for result in results]),
     }
+
+
+def _under_way(results: Sequence[Mapping[str, Any]]) -> float:
+    """Seconds in which some run was under way: a sweep that was stopped, or took runs from another, has gaps."""
+    spans = sorted((datetime.fromisoformat(r["started"]), datetime.fromisoformat(r["ended"])) for r in results)
+    seconds, until = 0.0, spans[0][0]
+    for start, end in spans:
+        seconds += max(0.0, (end - max(start, until)).total_seconds())
+        until = max(until, end)
+    return seconds
 
 
 def _seeds(study: StudyRows) -> list[int]:

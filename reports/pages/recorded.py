@@ -88,7 +88,12 @@ def read_records(root: Path) -> Records:
     names = [path.parent.name for path in root.glob("*/record.json")]
     place = {name: number for number, name in enumerate(STUDIES)}
     ordered = sorted(names, key=lambda name: (place.get(name, len(place)), name))
-    return {name: Record(study=name, folder=root / name, facts=_facts(root / name / "record.json")) for name in ordered}
+    return {name: read_record(root / name) for name in ordered}
+
+
+def read_record(folder: Path) -> Record:
+    """One record. Raises RowsError naming the file and what is wrong with it."""
+    return Record(study=folder.name, folder=folder, facts=_facts(folder / "record.json"))
 
 
 def _facts(path: Path) -> Facts:

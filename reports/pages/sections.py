@@ -78,6 +78,11 @@ class Section:
         """The picture of effects."""
         return next((picture for picture in self.pictures if picture.kind == EFFECTS), None)
 
+    @property
+    def by_length(self) -> list[Picture]:
+        """Pictures of the metrics that are tested at other lengths."""
+        return [picture for picture in self.pictures if picture.title.endswith(" by length")] if self.lengths else []
+
 
 def make_sections(experiments: Sequence[Experiment], gallery: Gallery, fair: Sequence[Fair] = ()) -> Iterator[Section]:
     """A section for each experiment; before the first point of a grid one for the grid, as soon as it is a curve.

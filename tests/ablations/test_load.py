@@ -265,7 +265,7 @@ def test_paths_make_variants_where_other_data_lie_there(tmp_path: Path) -> None:
 
 
 def test_an_unknown_study_names_the_shipped_ones(tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match=r"neither a file nor a shipped study .*quick"):
+    with pytest.raises(ConfigError, match=r"neither a file nor a shipped study; did you mean 'quick'\? \(.*quick"):
         load_study("quik")
     path = tmp_path / "latin.yaml"
     path.write_bytes(b"name: caf\xe9\n")

@@ -153,6 +153,17 @@ def records(place: Workplace, command: Command) -> None:
     assert [name for name in names if not (there / name).exists()] == []
 
 
+def renews(place: Workplace, command: Command) -> None:
+    """`ablations record docs/results/STUDY`: what is made of the rows, again."""
+    place.quick()
+    place.shell("ablations record quick").good()
+    effects = place.folder / "docs/results/quick/effects.csv"
+    before = effects.read_bytes()
+    effects.unlink()
+    place.shell(command.text.replace("STUDY", "quick")).good()
+    assert effects.read_bytes() == before
+
+
 def fills_blocks(place: Workplace, command: Command) -> None:
     """The parts of pages that are made from the results, in copies of the pages."""
     copies = place.folder / "copies"

@@ -48,6 +48,7 @@ RULES = [
     Rule(r"runs/STUDY/.*", reading.disk),
     Rule(r"ablations report quick(?: --open| --watch)?", reading.reports),
     Rule(r"ablations record (?:quick|STUDY)(?: --into \w+)?", reading.records),
+    Rule(r"ablations record docs/results/STUDY", reading.renews),
     Rule(r"(?:\.venv/bin/)?python -m ablations\.blocks(?: --check)?", reading.fills_blocks, slow=True),
     Rule(rf"ablations report {STUDY} {STUDY}|ablations report A B", reading.compares),
     Rule(r"(?:\.venv/bin/)?python -m ablations\.handbook(?: --check)?", reading.handbook, slow=True),

@@ -67,6 +67,8 @@ def test_an_end_is_met_but_for_rounding_and_zero_only_by_zero() -> None:
         (Region(high=0.0, closed=False), "below 0"),
         (Region(low=0.0, closed=False), "above 0"),
         (Region(low=-0.05, high=0.05, closed=False), "between −0.05 and 0.05"),
+        (Region(low=1 / 9 - 1e-9, high=1 / 9 + 1e-9), "0.111 ± 1e−09"),
+        (Region(low=0.1111, high=0.1119), "between 0.111 and 0.112"),
         (Region(high=0.15, ratio=True), "a ratio of at most 0.15"),
         (Region(low=1.0, closed=False, ratio=True), "a ratio above 1"),
     ],

@@ -75,7 +75,19 @@ def test_the_headline_does_not_take_noise_for_an_effect() -> None:
     )
     wide = frame.assign(scope="seeds and items")
     assert headline(wide, "loss").startswith(f"{no_worse} by more than the noise between seeds and test items; the")
-    assert headline(effects("loss", better=[-1.0, -1.1, -1.2]), "loss") == f"{no_worse}."
+
+
+def test_where_nothing_is_worse_the_best_is_named() -> None:
+    gain = effects("loss", best=[-1.0, -1.1, -1.2], good=[-0.5, -0.6, -0.4], noise=[0.5, -0.4, 0.3])
+    text = headline(gain[gain["variant"] != "noise"], "loss").replace("\N{NO-BREAK SPACE}", " ")
+    assert text.startswith("No variant has a worse loss than the base, and best is best: −1.1 nats per token (95 % in")
+    text = headline(gain, "loss").replace("\N{NO-BREAK SPACE}", " ")
+    assert text.startswith("No variant has a worse loss than the base by more than the noise between seeds, and best ")
+    assert other_headlines(gain, ["loss"]).startswith(
+        "No variant is worse in loss by more than the noise between seeds, and best is best: −1.1"
+    )
+    unclear = effects("loss", x=[-0.5, 0.4, -0.3])
+    assert headline(unclear, "loss") == "No variant has a worse loss than the base."
 
 
 def test_one_seed_astray_does_not_hide_what_is_the_same_in_every_seed() -> None:
@@ -128,7 +140,7 @@ def test_further_metrics_get_a_clause_each_with_size_and_certainty() -> None:
 def test_what_sees_the_future_is_never_called_better() -> None:
     doubts = Doubts(leaking={"no-mask"})
     alone = effects("loss", no_mask=[-5.0, -5.1, -5.2])
-    assert headline(alone, "loss") == "No variant has a worse loss than the base."
+    assert "no-mask is best" in headline(alone, "loss")
     assert headline(alone, "loss", doubts) == "No variant's loss can be compared with the base's."
     assert other_headlines(alone, ["loss"], doubts) == "Loss can be compared with the base's for no variant."
     assert caveats(alone, ["loss"], doubts) == ["no-mask sees the words that it is to say: its better loss is no gain."]
@@ -153,7 +165,7 @@ def test_what_may_be_better_by_chance_gets_no_caveat() -> None:
 def test_translations_are_made_without_the_future_and_count_as_they_are() -> None:
     doubts = Doubts(leaking={"no-mask"})
     frame = effects("bleu", no_mask=[5.0, 5.1, 5.2])
-    assert headline(frame, "bleu", doubts) == "No variant has a worse BLEU than the base."
+    assert headline(frame, "bleu", doubts).startswith("No variant has a worse BLEU than the base, and no-mask is best")
     assert caveats(frame, ["bleu"], doubts) == []
 
 
@@ -207,7 +219,14 @@ def test_long_range_is_defined_with_its_distances() -> None:
         "Long-range accuracy is the mean accuracy over the longest third of the distances: 12 to 17."
     )
     counted = pd.DataFrame([*rows, *({**row, "metric": "items", "value": 9.0} for row in rows)])
-    assert "weighted by test items" in long_range_note(counted)
+    assert long_range_note(counted) == (
+        "Long-range accuracy is the mean accuracy weighted by test items over the longest third of the distances: "
+        "12 to 17 (54 test items). So few say little."
+    )
+    many = counted.assign(value=20.0)
+    assert long_range_note(many).endswith("12 to 17 (120 test items).")
+    unknown = counted[(counted["metric"] != "items") | (counted["coordinate"] != "distance=17")]
+    assert long_range_note(unknown).endswith("the mean accuracy over the longest third of the distances: 12 to 17.")
 
 
 @pytest.mark.parametrize(

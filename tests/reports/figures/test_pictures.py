@@ -92,11 +92,11 @@ def test_measurements_are_apart_from_results(make: Maker, tmp_path: Path) -> Non
     assert "One seed each: no bands." in probes[0].caption
 
 
-def test_curves_need_two_steps_and_say_where_runs_diverged(make: Maker, tmp_path: Path) -> None:
+def test_curves_need_three_steps_and_say_where_runs_diverged(make: Maker, tmp_path: Path) -> None:
     study = make(seeds=(0, 1))
     study.experiment("e", {"x": {"model.norm": "none"}}, headline=["loss", "accuracy"])
     for variant in ("base", "x"):
-        curve = [(10, "loss", 0.9), (20, "loss", 0.5), (20, "accuracy", 1.0)]
+        curve = [(10, "loss", 0.9), (20, "loss", 0.5), (30, "loss", 0.4), (20, "accuracy", 0.9), (30, "accuracy", 1.0)]
         study.run("e", variant, 0, [("test", "loss", "", 0.5), ("test", "accuracy", "", 1.0)], curve=curve)
     curve = [(10, "loss", 0.9), (20, "loss", float("nan"))]
     study.run("e", "x", 1, [("test", "loss", "", 2.77)], status="diverged", curve=curve)
@@ -234,7 +234,7 @@ def test_runs_that_a_comparison_shares_are_drawn_once(make: Maker, tmp_path: Pat
     for name, variants in (("e", ("base", "x", "y")), ("e (matched)", ("y",))):
         for variant in variants:
             for seed in study.seeds:
-                curve = [(10, "loss", 3.0), (20, "loss", 2.0 + seed)]
+                curve = [(10, "loss", 3.0), (15, "loss", 2.5), (20, "loss", 2.0 + seed)]
                 study.run(name, variant, seed, [("test", "loss", "", 2.0 + seed)], curve=curve)
     tables = make_tables(read_study(study.write()))
     origin, matched = (Experiment(tables, name) for name in ("e", "e (matched)"))

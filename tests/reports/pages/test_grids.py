@@ -174,6 +174,16 @@ def test_a_whole_section_is_shown_setting_by_setting(make: Maker) -> None:
     assert [row[1:4] for row in texts(grid)] == [["model.norm", "–", "rms"], ["model.position", "–", "none"]]
 
 
+def test_what_a_section_says_again_is_no_change(make: Maker) -> None:
+    study = make(seeds=(0,))
+    study.experiment("e", {"x": {"model.norm": "rms", "model.position": "sinusoidal", "model.n_heads": 4}})
+    for variant in ("base", "x"):
+        study.run("e", variant, 0, [])
+    found = experiment(study.write(), "e")
+    assert [row[1:4] for row in texts(changes_grid(found))] == [["model.norm", "layer", "rms"]]
+    assert column(variants_grid(found, {}), "Variant")["x"][1] == "model.norm: rms"
+
+
 def test_what_sees_the_future_is_labelled_and_variants_have_their_links(make: Maker) -> None:
     study = make(seeds=(0,))
     changes = {"x": {"model.decoder_mask": "none"}, "y": {"model.norm": "rms"}}

@@ -2,11 +2,18 @@
 
 import json
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
+import pytest
+
 from reports.experiment import Experiment
+from reports.figures.gallery import Gallery
+from reports.figures.theme import theme
 from reports.pages.findings import doubts_of, findings
 from reports.pages.lengths import lengths_caption, lengths_grid, lengths_sentences, told_lengths
+from reports.pages.overview import overview
+from reports.pages.sections import make_section
 from reports.rows import read_study
 from reports.table import make_tables
 
@@ -45,7 +52,9 @@ def test_twice_the_length_of_training_and_the_longest_are_told(make: Maker) -> N
         "(95 % interval −0.0645 to −0.0495, 3 seeds), 2 of 3 variants are better, far most: +0.627 (95 % interval "
         "+0.622 to +0.632, 3 seeds)."
     )
-    assert longest.startswith("At length 256, 8 times that of training, the base's accuracy is 0.062 (guessing: 0.062)")
+    assert longest.startswith(
+        "At length 256, 8 times that of training, the base's accuracy is 0.062, hardly better than gue"
+    )
     assert "; far is better: +0.44" in longest
     assert "near" not in longest
     sentences = findings(found)
@@ -91,3 +100,44 @@ def test_without_other_lengths_there_is_neither(make: Maker) -> None:
     found = Experiment(make_tables(read_study(study.write())), "e")
     assert lengths_grid(found) is None
     assert lengths_sentences(found, doubts_of(found)) == []
+
+
+def contrary(make: Maker, accuracy: float) -> list[Experiment]:
+    """Two experiments whose base has this accuracy at length 64; `better` has more, and a worse loss."""
+    study = make()
+    for name in ("one", "two"):
+        chance = {"accuracy": 0.25, "loss": 1.4}
+        change = {"better": {"model.position": "rotary"}}
+        study.experiment(name, change, kind="tagging", headline=["loss", "accuracy"], chance=chance)
+        for seed in study.seeds:
+            for variant, gain in {"base": 0.0, "better": 0.5 + seed / 100}.items():
+                at = [("accuracy", accuracy + gain), ("loss", 0.5 + gain)]
+                values = [("test", metric, "length=64", value) for metric, value in at]
+                main = [("test", "accuracy", "", 0.9 - gain / 9), ("test", "loss", "", 0.1)]
+                study.run(name, variant, seed, [*values, *main])
+    tables = make_tables(read_study(study.write()))
+    return [Experiment(tables, name) for name in study.plan["experiments"]]
+
+
+def test_what_is_better_in_accuracy_and_worse_in_loss_is_said_to_be(make: Maker) -> None:
+    one, _ = contrary(make, 0.3)
+    (text,) = lengths_sentences(one, doubts_of(one))
+    assert text.endswith(" But better is worse in loss there.")
+
+
+@pytest.mark.parametrize(
+    ("accuracy", "said"),
+    [(0.26, "at length 64, where the base is hardly better than guessing, 2"), (0.4, "at length 64, 2")],
+)
+def test_the_head_says_where_the_base_guesses_at_a_length(make: Maker, accuracy: float, said: str) -> None:
+    found = overview(contrary(make, accuracy))
+    assert found is not None
+    assert f"{said} of 2 in accuracy are clear, all better" in found.headline
+
+
+def test_the_figure_of_effects_names_its_length_and_leads_to_those_of_others(make: Maker, tmp_path: Path) -> None:
+    with theme():
+        section = make_section(experiment(make), 1, Gallery(tmp_path))
+    assert section.hero is not None
+    assert section.hero.caption.startswith("At length 32, that of training; there is a figure for other lengths.")
+    assert [picture.title for picture in section.by_length] == ["Accuracy by length"]

@@ -343,7 +343,7 @@ def test_of_many_experiments_each_is_a_line_that_says_what_it_found(make: Maker)
 def test_learning_curves_are_drawn_of_experiments_that_are_no_points_of_a_grid(make: Maker) -> None:
     study = grid_study(make, seeds=(0,))
     for name in ("near", "far@distance=2", "far@distance=64"):
-        curve = [(10, "accuracy", 0.25), (20, "accuracy", 0.5)]
+        curve = [(10, "accuracy", 0.25), (15, "accuracy", 0.4), (20, "accuracy", 0.5)]
         study.run(name, "base", 0, [("test", "accuracy", "", 0.5)], curve=curve)
     build(study.write())
     drawn = {path.name for path in (study.folder / "report" / "figures").glob("*by-step.svg")}

@@ -36,8 +36,8 @@ def test_a_verdict_is_shown_with_the_condition_that_decided_it(records: Records)
     text = BLOCKS["verdicts"](records, "up/results")
     rest = ["at least 0.2", "3 of 3 seeds", "[`lecture`](up/results/lecture/)"]
     assert table(text)[1:3] == [
-        ["`first`", "It \\ is so.", f"✓{NO_BREAK}supported", "0.900 (0.800 to 1.00)", *rest],
-        ["`second`", "It \\ is so.", f"✗{NO_BREAK}not supported", "−0.125, and 1 more", *rest],
+        ["`first`", "It \\ is so.", f"✓{NO_BREAK}supported", "Accuracy: **0.900 (0.800 to 1.00)**", *rest],
+        ["`second`", "It \\ is so.", f"✗{NO_BREAK}not supported", "Accuracy: **−0.125** (and 1 more condition)", *rest],
     ]
     assert "third" not in text
     assert f"?{NO_BREAK}inconclusive, provisional" in text
@@ -52,12 +52,15 @@ def test_a_study_of_the_lecture_without_a_record_is_named_with_its_command(recor
     )
 
 
-def test_the_whole_table_has_every_condition_with_its_sign(records: Records) -> None:
-    row = table(BLOCKS["conditions"](records, "r"))[2]
-    assert row[:5] == [
-        *("`second`", f"✗{NO_BREAK}not supported", "✓ 0.500 (0.250 to 0.750)<br>✗ −0.125"),
-        *("at least 0.2<br>at least 0.2", "3 of 3 seeds"),
+def test_the_whole_table_has_every_condition_with_its_sign_in_a_row_of_its_own(records: Records) -> None:
+    alone, first, second = table(BLOCKS["conditions"](records, "r"))[1:4]
+    assert alone[2] == "Accuracy: **0.900 (0.800 to 1.00)**", "one condition has the sign of its claim"
+    end = ["at least 0.2", "3 of 3 seeds"]
+    assert first[:5] == [
+        *("`second`", f"✗{NO_BREAK}not supported", "✓ Accuracy: **0.500 (0.250 to 0.750)**"),
+        *end,
     ]
+    assert second == ["", "", "✗ Accuracy: **−0.125**", *end, "", ""]
 
 
 def test_the_tally_is_one_sentence_over_the_studies(records: Records) -> None:

@@ -2,6 +2,7 @@
 
 import gzip
 import io
+import json
 import re
 import shutil
 import xml.etree.ElementTree as ET
@@ -11,7 +12,7 @@ import pandas as pd
 import pytest
 
 from reports.pages import exports
-from reports.pages.record import recomputed, record
+from reports.pages.record import recomputed, record, renew
 from reports.pages.recorded import read_records
 from reports.rows import RowsError
 from tests.reports.conftest import Maker, german
@@ -25,6 +26,24 @@ def target(quick: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     target = tmp_path_factory.mktemp("results") / "quick"
     assert record(folder, target, "ablations run quick") == target / "index.html"
     return target
+
+
+def test_a_record_is_made_anew_of_its_rows_alone(target: Path, tmp_path: Path) -> None:
+    kept = shutil.copytree(target, tmp_path / "quick")
+    for name in ("index.html", "effects.csv", "metrics.csv.gz"):
+        (kept / name).unlink()
+    assert renew(kept) == kept / "index.html"
+    files = [path.relative_to(target) for path in target.rglob("*") if path.is_file()]
+    assert files
+    assert [name for name in files if (kept / name).read_bytes() != (target / name).read_bytes()] == []
+
+
+def test_what_is_no_record_is_not_renewed(target: Path, tmp_path: Path) -> None:
+    kept = shutil.copytree(target, tmp_path / "quick")
+    (kept / "record.json").unlink()
+    with pytest.raises(RowsError, match=r"record\.json"):
+        renew(kept)
+    assert (kept / "index.html").is_file()
 
 
 def test_a_record_holds_what_it_says(target: Path) -> None:
@@ -54,6 +73,21 @@ def test_what_a_record_says_of_itself(target: Path) -> None:
     assert (found["busy_seconds"], found["wall_seconds"]) == (27 * 13.5, 17)
     assert found["versions"]["torch"] == "2.13.0+cpu"
     assert len(found["commit"]) == 1
+
+
+def test_time_between_runs_is_not_counted(make: Maker, tmp_path: Path) -> None:
+    """One of 17 s, one that is under way beside it and 3 s longer, and one of 10 s two days later."""
+    study = make(seeds=(0, 1, 2))
+    study.experiment("e", {}, headline=["loss"])
+    spans = [("10T08:00:00", "10T08:00:17"), ("10T08:00:05", "10T08:00:20"), ("12T09:00:00", "12T09:00:10")]
+    for seed, (start, end) in enumerate(spans):
+        place = study.run("e", "base", seed, [("test", "loss", "", 1.0)]) / "result.json"
+        ends = {"started": f"2026-01-{start}+00:00", "ended": f"2026-01-{end}+00:00"}
+        place.write_text(json.dumps(json.loads(place.read_text("utf-8")) | ends), "utf-8")
+    folder = study.write()
+    (folder / "study.yaml").write_text("name: made-up\n", "utf-8")
+    record(folder, tmp_path / "kept" / "made-up", "ablations run made-up")
+    assert read_records(tmp_path / "kept")["made-up"].facts["wall_seconds"] == 30
 
 
 def test_the_tables_of_a_record_are_made_again_from_its_archive(target: Path) -> None:
