@@ -59,8 +59,10 @@ def renew(target: Path) -> Path:
     After the statistics or the page have changed; nothing is trained. Raises RowsError where it is no whole record;
     what was there stays then.
     """
-    command = read_record(target).facts["command"]
-    return _make(target, command, lambda archive: shutil.copy(target / ARCHIVE, archive))
+    folder = target.resolve()  # `.` has no name and cannot be replaced
+    command = read_record(folder).facts["command"]
+    _make(folder, command, lambda archive: shutil.copy(folder / ARCHIVE, archive))
+    return target / "index.html"
 
 
 def recomputed(target: Path) -> dict[str, str]:

@@ -6,6 +6,7 @@ import json
 import re
 import shutil
 import xml.etree.ElementTree as ET
+from contextlib import chdir
 from pathlib import Path
 
 import pandas as pd
@@ -28,11 +29,14 @@ def target(quick: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return target
 
 
-def test_a_record_is_made_anew_of_its_rows_alone(target: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize("inside", [False, True])
+def test_a_record_is_made_anew_of_its_rows_alone(target: Path, tmp_path: Path, inside: bool) -> None:
     kept = shutil.copytree(target, tmp_path / "quick")
     for name in ("index.html", "effects.csv", "metrics.csv.gz"):
         (kept / name).unlink()
-    assert renew(kept) == kept / "index.html"
+    with chdir(kept if inside else tmp_path):
+        given = Path() if inside else kept
+        assert renew(given) == given / "index.html"
     files = [path.relative_to(target) for path in target.rglob("*") if path.is_file()]
     assert files
     assert [name for name in files if (kept / name).read_bytes() != (target / name).read_bytes()] == []
