@@ -9,11 +9,12 @@ from reports.comparisons import Known, compared
 from reports.items import Resampled, constant, drawn_variance
 from reports.lengths import LENGTH
 from reports.levels import known_levels
+from reports.plans import describe_changes, describe_value, flat
 from reports.quantities import Index, Measured, measure
 from reports.register import Claim, Condition, RegisterError, read_register
 from reports.rows import COUNTED, STATES, RunRow
 from reports.sequential import look_level
-from reports.table import Tables, describe_changes, describe_value, flat
+from reports.table import Tables
 from reports.verdicts import Counts, CurvePoint, Estimate, Judged, Side, Verdict, conclude, judged
 
 __all__ = ["Claim", "RegisterError", "read_register", "verdicts"]

@@ -6,8 +6,10 @@ from typing import Any
 from reports.figures.theme import styles
 from reports.lengths import length_of, whole
 from reports.metrics import LONG_RANGE, facts
+from reports.plans import describe_value, flat, variant_order
 from reports.rows import ExperimentPlan
-from reports.table import Tables, describe_value, flat, headline_metrics, metrics_of, variant_order
+from reports.table import Tables
+from reports.values import headline_metrics, metrics_of
 
 LEAKS_FUTURE = "leaks_future"
 """Mark of a variant that sees the words it is to say."""

@@ -14,9 +14,11 @@ from typing import Any
 import pandas as pd
 
 from reports.experiment import Experiment
+from reports.frames import records
 from reports.metrics import facts
-from reports.table import by_seed, describe_value, records
+from reports.plans import describe_value
 from reports.trials import TrialRow
+from reports.values import by_seed
 from reports.wording import has_interval, is_decided
 
 SAME, MATCHED, TUNED = "same", "matched", "tuned"

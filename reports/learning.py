@@ -21,7 +21,7 @@ from statistics import fmean
 from reports.experiment import Experiment
 from reports.levels import known_levels
 from reports.metrics import LONG_RANGE, facts
-from reports.table import CATEGORY, by_seed
+from reports.values import CATEGORY, by_seed
 
 NEAR = 0.05
 """Part of the way from guessing to a perfect score."""

@@ -14,7 +14,7 @@ KEY = ["experiment", "metric", "split"]
 
 
 def with_lengths(values: pd.DataFrame) -> pd.DataFrame:
-    """The rows of `values` (table.VALUE_COLUMNS), and those at a length once more, as values of `metric@length=n`.
+    """The rows of `values` (values.VALUE_COLUMNS), and those at a length once more, as values of `metric@length=n`.
 
     Only of metrics that have a value over the main test set too: measurements of the model itself are no test. A run
     that diverged without having been tested at a length has there the value that was fixed for it.

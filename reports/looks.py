@@ -2,9 +2,10 @@
 
 import pandas as pd
 
+from reports.paired import effects_table, items_of
 from reports.rows import StudyRows
 from reports.sequential import decided
-from reports.table import effects_table, headline_metrics, items_of, reported_values, values_table
+from reports.values import headline_metrics, reported_values, values_table
 
 COLUMNS = ("experiment", "variant", "n_seeds", "decided")
 

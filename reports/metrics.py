@@ -4,7 +4,7 @@ from dataclasses import dataclass, replace
 from math import floor, log10
 
 LONG_RANGE = "long_range_accuracy"
-"""Accuracy at the longest distances, computed in reports.table."""
+"""Accuracy at the longest distances, computed in reports.values."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -8,7 +8,7 @@ import pandas as pd
 
 from reports.power import deviation_interval, noise_floor, seeds_needed, smallest_effect
 from reports.rows import StudyRows
-from reports.table import by_seed, headline_metrics, reported_values, values_table
+from reports.values import by_seed, headline_metrics, reported_values, values_table
 
 CHANGES = (0.02, 0.05, 0.1)
 """Parts of the base's mean that are asked for where no effect is given."""

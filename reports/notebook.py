@@ -6,11 +6,14 @@ from typing import Any
 
 import pandas as pd
 
-from reports import table
+from reports.frames import records
 from reports.lengths import with_lengths
 from reports.metrics import LONG_RANGE
+from reports.paired import EFFECT_COLUMNS, effects_table, items_of
+from reports.plans import describe_changes, flat
 from reports.rows import ExperimentPlan, Plan, RowsError, RunRow, StudyRows, read_plan, read_study
-from reports.table import COSTS, VALUE_COLUMNS, describe_changes, flat, records
+from reports.table import COSTS
+from reports.values import VALUE_COLUMNS, reported_values, values_table, with_axis
 
 KEY = ["experiment", "variant", "seed"]
 COLUMNS = (
@@ -27,7 +30,7 @@ def load_results(study: str | Path, output: str | Path, settings: Sequence[str])
     """See reports.load_results."""
     folder = _folder(study, Path(output))
     rows = read_study(folder)
-    values = pd.concat([table.values_table(rows), _long_range(rows)], ignore_index=True)
+    values = pd.concat([values_table(rows), _long_range(rows)], ignore_index=True)
     absent = pd.DataFrame([_key(row) for row in rows.runs], columns=[*KEY, "state"])
     absent = absent[~absent.set_index(KEY).index.isin(values.set_index(KEY).index)]
     blank = absent.assign(split="", metric="", coordinate="", value=float("nan"))
@@ -47,11 +50,11 @@ def effects(results: pd.DataFrame | str | Path, base: str | None) -> pd.DataFram
     parts = []
     for name, of_study in frame.groupby("study", sort=False):
         rows, values = _as_study(str(name), of_study), _reported(of_study)
-        items, _ = table.items_of(rows, values)
-        found = table.effects_table(rows, with_lengths(values), items)
+        items, _ = items_of(rows, values)
+        found = effects_table(rows, with_lengths(values), items)
         parts.append(found.assign(study=str(name)))
-    joined = pd.concat(parts, ignore_index=True) if parts else pd.DataFrame(columns=list(table.EFFECT_COLUMNS))
-    return joined[["study", *table.EFFECT_COLUMNS]] if parts else joined.assign(study="")
+    joined = pd.concat(parts, ignore_index=True) if parts else pd.DataFrame(columns=list(EFFECT_COLUMNS))
+    return joined[["study", *EFFECT_COLUMNS]] if parts else joined.assign(study="")
 
 
 def _folder(study: str | Path, output: Path) -> Path:
@@ -66,7 +69,7 @@ def _folder(study: str | Path, output: Path) -> Path:
 
 
 def _long_range(rows: StudyRows) -> pd.DataFrame:
-    reported = table.reported_values(table.values_table(rows))
+    reported = reported_values(values_table(rows))
     return reported[(reported["metric"] == LONG_RANGE) & reported["value"].notna()]
 
 
@@ -113,7 +116,7 @@ def _in_order(values: pd.DataFrame, rows: StudyRows) -> pd.DataFrame:
 
 def _axes(values: pd.DataFrame) -> dict[str, Any]:
     """Numeric coordinates taken apart: axis "distance", at 8.0."""
-    known = table.with_axis(values)
+    known = with_axis(values)
     return {"axis": known["axis"].reindex(values.index, fill_value=""), "at": known["at"].reindex(values.index)}
 
 
@@ -146,7 +149,7 @@ def _reported(frame: pd.DataFrame) -> pd.DataFrame:
     """The values that effects are about. Accuracy at long distances is taken as it is there, never made again."""
     values = frame.loc[frame["metric"] != "", list(VALUE_COLUMNS)].reset_index(drop=True)
     given = values[values["metric"] == LONG_RANGE]
-    made = table.reported_values(values[values["metric"] != LONG_RANGE])
+    made = reported_values(values[values["metric"] != LONG_RANGE])
     return pd.concat([made[made["metric"] != LONG_RANGE], given], ignore_index=True)
 
 

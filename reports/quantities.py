@@ -15,11 +15,13 @@ import numpy as np
 import pandas as pd
 
 from reports.metrics import LONG_RANGE, facts
+from reports.paired import RunKey
 from reports.register import TARGETS, Condition
 from reports.rows import COUNTED, ITEMS, RunRow
 from reports.statistics import ROUNDING, Interval
-from reports.table import SPLITS, RunKey, Tables
+from reports.table import Tables
 from reports.trends import SUMMARIES, Horizon, horizon, slope
+from reports.values import SPLITS
 
 MAIN = ""
 """Coordinate of a metric as a whole."""

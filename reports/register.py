@@ -49,9 +49,10 @@ from typing import Any, NoReturn
 
 import yaml
 
+from reports.plans import flat
 from reports.regions import Region
-from reports.table import SPLITS, flat
 from reports.trends import SUMMARIES
+from reports.values import SPLITS
 from reports.verdicts import order
 
 REGISTER = Path(__file__).with_name("claims")

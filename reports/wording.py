@@ -8,11 +8,12 @@ from typing import Any
 import pandas as pd
 
 from reports.digits import with_interval
+from reports.frames import records
 from reports.lengths import whole
 from reports.metrics import LONG_RANGE, facts, signed
 from reports.rows import ITEMS
 from reports.sequential import level_text
-from reports.table import far_distances, records
+from reports.values import far_distances
 
 Row = Mapping[str, Any]
 

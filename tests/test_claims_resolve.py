@@ -11,8 +11,8 @@ from ablations.study import Experiment, Settings, Study
 from ablations.train import task_shape
 from models.build import build_model
 from models.probes import PROBES, Measurement
+from reports.plans import flat
 from reports.register import Claim, Condition, read_register
-from reports.table import flat
 from tests.ablations.test_load import write_corpus, write_news, write_texts
 
 Test = tuple[Claim, Condition, Study, list[Experiment]]

@@ -7,7 +7,8 @@ import pandas as pd
 
 from reports.experiment import Experiment
 from reports.figures.scales import is_log
-from reports.table import describe_counts, records
+from reports.frames import records
+from reports.table import describe_counts
 
 BANDS = "Lines are means over seeds, bands their 95\N{NO-BREAK SPACE}% t intervals"
 PARTS = "The thick part is what the seeds account for, the thin line adds the choice of test items."

@@ -14,8 +14,8 @@ from reports.figures.layouts import GAP, LEFT, value_label
 from reports.figures.lines import add_grid, set_scales
 from reports.figures.scales import Floats, Scale, value_ticks
 from reports.figures.theme import GREY, PAPER, TICK, WIDTH, Style, axes_at, plain, size_of, text_width
+from reports.frames import records
 from reports.metrics import facts
-from reports.table import records
 from reports.wording import quantity
 
 COSTS = {"training_flops": "Training FLOPs", "train_seconds": "Seconds of training"}

@@ -15,10 +15,12 @@ from reports.figures.ladders import ladder_figure, rungs
 from reports.figures.layouts import effects_figure
 from reports.figures.settings import numeric_settings, settings_figure, settings_rows
 from reports.figures.theme import INK, Style
+from reports.frames import records
 from reports.levels import known_levels
 from reports.metrics import facts
+from reports.plans import describe_value
 from reports.sequential import level_text, look_level
-from reports.table import by_seed, describe_value, records
+from reports.values import by_seed
 
 if TYPE_CHECKING:  # statsmodels is slow to import
     from reports.factorials import Contrast

@@ -49,9 +49,9 @@ from reports.figures.theme import (
     text_width,
     write_at,
 )
+from reports.frames import records
 from reports.metrics import facts, number
 from reports.sequential import level_text
-from reports.table import records
 from reports.wording import long_range_note, scope_of, times
 
 

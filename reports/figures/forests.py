@@ -26,8 +26,8 @@ from reports.figures.theme import (
     size_of,
     text_width,
 )
+from reports.frames import records
 from reports.metrics import facts, number
-from reports.table import records
 from reports.wording import change
 
 Row = tuple[int, Mapping[str, Any], str]

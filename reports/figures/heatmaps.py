@@ -23,9 +23,10 @@ from reports.figures.theme import (
     text_width,
     write_at,
 )
+from reports.frames import records
 from reports.metrics import facts, number
+from reports.plans import describe_value
 from reports.statistics import LEVEL, t_interval
-from reports.table import describe_value, records
 
 if TYPE_CHECKING:  # statsmodels is slow to import
     from reports.factorials import Contrast

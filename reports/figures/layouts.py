@@ -54,8 +54,8 @@ from reports.figures.theme import (
     size_of,
     text_width,
 )
+from reports.frames import records
 from reports.metrics import facts, number
-from reports.table import records
 
 SMALL_MULTIPLES_FROM = 4
 """Variants, besides the base, from which each gets axes of its own."""

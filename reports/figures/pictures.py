@@ -20,13 +20,15 @@ from reports.figures.gallery import slug as slug
 from reports.figures.growth import GROWTH, growth_figure
 from reports.figures.labels import axis_label
 from reports.figures.layouts import effects_figure, lines_figure
+from reports.frames import records
 from reports.lengths import LENGTH
 from reports.levels import known_levels
 from reports.metrics import LONG_RANGE, facts
 from reports.rows import ITEMS
 from reports.sequential import level_text, look_level
 from reports.statistics import summarise
-from reports.table import SPLITS, by_seed, describe_counts, records, with_axis
+from reports.table import describe_counts
+from reports.values import SPLITS, by_seed, with_axis
 from reports.wording import FORCED, effects_caption, long_range_note, times
 
 LEAST_STEPS = 3

@@ -13,7 +13,7 @@ from reports.figures.layouts import GAP, LEFT, panel_title
 from reports.figures.lines import add_grid, add_levels, diverged, plot_crosses, set_scales, summarise_lines
 from reports.figures.scales import Scale, bounds, is_log, place_scale, place_ticks, value_scale, value_ticks
 from reports.figures.theme import GREY, PAPER, WIDTH, Style, axes_at, plain, size_of
-from reports.table import records
+from reports.frames import records
 
 FEWEST = 3
 """Values of a setting that make a curve."""

@@ -7,10 +7,12 @@ from typing import Any, Literal, NamedTuple, get_args
 import pandas as pd
 
 from reports.experiment import Experiment
+from reports.frames import records
 from reports.pages.matches import Match
 from reports.sequential import look_level, strictest
 from reports.statistics import LEVEL, paired_effect, summarise, welch_interval
-from reports.table import by_seed, describe_counts, records
+from reports.table import describe_counts
+from reports.values import by_seed
 
 Agreement = Literal["identical", "agree", "differ in size", "opposite", "differ", "undecided", "no interval"]
 """What two effects of one variant are to each other, see `agreement`."""

@@ -11,12 +11,12 @@ from collections.abc import Mapping
 from typing import Any
 
 from reports.fairness import SAME, verdict
+from reports.frames import records as rows_of
 from reports.metrics import facts
 from reports.pages.markdown import escape
 from reports.pages.published import ARMS, condition_cell, effect_cell, grid, judged, link, verdict_cell
 from reports.pages.recorded import Record, Records
 from reports.rows import RowsError
-from reports.table import records as rows_of
 from reports.wording import seeds_of
 
 Row = Mapping[str, Any]

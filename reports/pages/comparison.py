@@ -17,6 +17,7 @@ from reports.figures.gallery import Gallery, Picture, slug
 from reports.figures.layouts import effects_figure
 from reports.figures.sheet import shared
 from reports.figures.theme import theme
+from reports.frames import records
 from reports.metrics import facts, number
 from reports.pages import markdown, summary
 from reports.pages.agreement import AGREEMENTS, comparison_table
@@ -25,7 +26,7 @@ from reports.pages.exports import csv_text
 from reports.pages.matches import Match, alone, differences, matches
 from reports.rows import StudyRows, read_study, write_text
 from reports.sequential import levels_text
-from reports.table import make_tables, records
+from reports.table import make_tables
 from reports.wording import change, interval, times
 
 COLUMNS = ("Metric", "Variant", "A", "B", "B − A", "Effect in A", "Effect in B", "Change of the effect", "The effects")

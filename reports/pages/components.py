@@ -6,13 +6,14 @@ from typing import Any
 
 from reports.experiment import Experiment
 from reports.figures.gallery import Picture
+from reports.frames import records
 from reports.metrics import facts
 from reports.pages.evidence import change_cell
 from reports.pages.grids import Cell, Grid, Link, tags
 from reports.pages.sections import Section
 from reports.pages.verdicts import Article, changed_by
+from reports.plans import describe_value
 from reports.register import Claim
-from reports.table import describe_value, records
 
 PREFIX = "model."
 

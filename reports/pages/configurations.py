@@ -3,7 +3,7 @@
 from urllib.parse import quote
 
 from reports.experiment import Experiment
-from reports.table import describe_value
+from reports.plans import describe_value
 
 
 def base_settings(experiment: Experiment) -> list[tuple[str, str]]:

@@ -7,13 +7,14 @@ import numpy as np
 import pandas as pd
 
 from reports.experiment import Experiment
+from reports.frames import records
 from reports.lengths import length_of
 from reports.metrics import facts, number
 from reports.pages.grids import Cell, Grid, optional
 from reports.power import noise_floor, seeds_needed, smallest_effect
 from reports.sequential import level_text, look_level
 from reports.statistics import LEVEL
-from reports.table import by_seed, records
+from reports.values import by_seed
 from reports.wording import change, effect_note, interval, is_decided, is_whole, scope_of, seeds_of
 
 MOST_SEEDS = 1000

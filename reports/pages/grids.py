@@ -8,18 +8,12 @@ import pandas as pd
 
 from reports.experiment import Experiment
 from reports.figures.theme import Style
+from reports.frames import records
 from reports.metrics import facts, number, place, signed
+from reports.plans import describe_changes, describe_value
 from reports.rows import COUNTED, ITEMS
-from reports.table import (
-    Tables,
-    by_seed,
-    describe_changes,
-    describe_counts,
-    describe_value,
-    records,
-    with_axis,
-    with_category,
-)
+from reports.table import Tables, describe_counts
+from reports.values import by_seed, with_axis, with_category
 from reports.wording import quantity, ratio
 
 COSTS = {

@@ -9,12 +9,13 @@ from math import isnan
 from typing import Any
 
 from reports.experiment import Experiment
+from reports.frames import records
 from reports.metrics import facts, number
 from reports.pages.grids import optional
 from reports.pages.markdown import effects_on, mean
 from reports.pages.verdicts import in_words
 from reports.sequential import level_text, levels_text
-from reports.table import describe_counts, records
+from reports.table import describe_counts
 from reports.verdicts import Verdict
 from reports.wording import change, estimate, seeds_of
 

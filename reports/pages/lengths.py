@@ -7,12 +7,13 @@ from typing import Any
 from reports.experiment import Experiment
 from reports.fairness import verdict
 from reports.figures.captions import listed
+from reports.frames import records
 from reports.learning import guesses
 from reports.lengths import at_length, with_lengths
 from reports.metrics import facts, number
 from reports.pages.evidence import change_cell
 from reports.pages.grids import Cell, Grid
-from reports.table import by_seed, records
+from reports.values import by_seed
 from reports.wording import Doubts, comparable, inside, size_of, times
 
 KINDS = ("worse", "better", "higher", "lower")

@@ -7,6 +7,7 @@ from typing import Any
 
 from reports.experiment import Experiment
 from reports.fairness import Fair
+from reports.frames import records
 from reports.metrics import facts, number
 from reports.pages import summary
 from reports.pages.fairness import caveats, metric_grid, sentences, settings_grid, texts, trials_note
@@ -16,7 +17,7 @@ from reports.pages.overview import overview
 from reports.pages.verdicts import in_words, steps_by_claim
 from reports.rows import StudyRows
 from reports.sequential import level_text, looks_sentence
-from reports.table import Tables, describe_counts, records
+from reports.table import Tables, describe_counts
 from reports.verdicts import Verdict
 from reports.wording import change, effect_note, estimate, interval, outcomes, seeds_of
 

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 
 from reports.experiment import Experiment
 from reports.pages import summary
+from reports.plans import describe_value
 from reports.rows import StudyRows
-from reports.table import describe_value
 from reports.wording import times
 
 Difference = tuple[str, str, str]

@@ -10,8 +10,9 @@ from reports.aggregates import Improvement, interquartile_mean_effect, probabili
 from reports.experiment import Experiment
 from reports.metrics import facts
 from reports.pages.grids import Cell, Grid, tags
+from reports.plans import describe_changes
 from reports.sequential import level_text, look_level, strictest
-from reports.table import by_seed, describe_changes
+from reports.values import by_seed
 from reports.wording import change, interval
 
 Floats = NDArray[np.float64]

@@ -11,10 +11,10 @@ from math import isnan
 from typing import Any
 
 from reports.fairness import COMPARISONS, SAME, UNDECIDED
+from reports.frames import records as rows_of
 from reports.metrics import facts, number, place
 from reports.pages.markdown import escape
 from reports.pages.recorded import LECTURE, REAL, Record, Records
-from reports.table import records as rows_of
 from reports.wording import (
     SYMBOLS,
     Doubts,

@@ -11,6 +11,7 @@ from reports.fairness import COMPARISONS, Fair, originals
 from reports.families import Family, families
 from reports.figures.gallery import Gallery, Picture, slug
 from reports.figures.pictures import family_pictures, measured, pictures, training_pictures
+from reports.frames import records
 from reports.pages.configurations import addresses, base_settings
 from reports.pages.evidence import effects_caption, effects_grid, noise_caption, noise_grid
 from reports.pages.examples import Example, examples, examples_caption
@@ -29,7 +30,7 @@ from reports.pages.importance import importance_caption, importance_grid
 from reports.pages.lengths import lengths_caption, lengths_grid
 from reports.rows import ITEMS
 from reports.sequential import looks_sentence
-from reports.table import SPLITS, records, with_axis, with_category
+from reports.values import SPLITS, with_axis, with_category
 from reports.wording import categories_caption, others_caption, times
 
 EFFECTS = "effects"

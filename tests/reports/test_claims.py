@@ -12,13 +12,15 @@ import yaml
 from scipy import stats
 
 from reports import claims, estimates
+from reports.frames import records
 from reports.items import Resampled
+from reports.paired import Items
 from reports.regions import Region
 from reports.register import Claim, Condition, read_register
 from reports.resampling import RESAMPLES
 from reports.rows import StudyRows, read_study
 from reports.sequential import LOOKS
-from reports.table import Items, Tables, make_tables, records
+from reports.table import Tables, make_tables
 from reports.verdicts import Verdict
 from reports.verdicts import judge as verdict_of
 

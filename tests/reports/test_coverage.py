@@ -19,10 +19,11 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from reports.items import Counted, Resampled
+from reports.paired import Items, effects_table
 from reports.resampling import RESAMPLES, item_variance, ratio, resample_counts
 from reports.rows import RunRow, StudyRows
 from reports.statistics import binomial_interval, holm_adjusted, paired_effect, same_sign, t_tests
-from reports.table import VALUE_COLUMNS, Items, effects_table
+from reports.values import VALUE_COLUMNS
 
 Floats = NDArray[np.float64]
 Method = Callable[[Floats], tuple[Floats, Floats]]

@@ -22,7 +22,7 @@ from reports.fairness import (
     originals,
     verdict,
 )
-from reports.table import records
+from reports.frames import records
 from reports.trials import TrialRow
 from tests.reports.fair_study import MATCHED, SAME, TUNED, WHY, Losses, experiments_of, fair_of, fair_study
 

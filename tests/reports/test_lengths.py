@@ -4,7 +4,7 @@ import pandas as pd
 
 from reports.lengths import at_length, length_of, whole, with_lengths
 from reports.metrics import facts
-from reports.table import VALUE_COLUMNS
+from reports.values import VALUE_COLUMNS
 
 MAIN = [("e", "x", 0, "completed", "test", metric, "", value) for metric, value in (("loss", 0.5), ("accuracy", 0.9))]
 

@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
+from reports.frames import records
 from reports.looks import contrasts
 from reports.rows import read_study
-from reports.table import records
 
 Maker = Callable[..., Any]
 

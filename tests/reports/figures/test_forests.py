@@ -13,8 +13,8 @@ from matplotlib.lines import Line2D
 
 from reports.figures.forests import effect_text, has_twins, plot_effects, row_height, seeds_part
 from reports.figures.theme import DIVERGED, INK, NOTE, PAPER, TEXT, TICK, Style, styles, theme
+from reports.frames import records
 from reports.statistics import paired_effect
-from reports.table import records
 from tests.reports.figures.drawn import hexes
 
 

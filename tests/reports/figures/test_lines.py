@@ -24,8 +24,8 @@ from reports.figures.lines import (
 )
 from reports.figures.scales import Scale
 from reports.figures.theme import styles, theme
+from reports.frames import records
 from reports.statistics import t_interval
-from reports.table import records
 
 
 @pytest.fixture
