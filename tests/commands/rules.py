@@ -67,6 +67,7 @@ RULES = [
     Rule(r"ablations run quick --(devices cpu|per-device|timeout|set train\.).*", training.in_places, slow=True),
     Rule(r"CUDA_VISIBLE_DEVICES=\S+ ablations run quick", reading.falls_to_the_cpu, slow=True),
     Rule(r"ablations run mine\.yaml(?: --tensorboard)?", training.mine, slow=True),
+    Rule(r"ablations run docs/results/[\w-]+/study\.yaml", training.of_record, slow=True),
     Rule(r"ablations run quick --executor ray", outside.on_ray, slow=True),
     Rule(r"ablations run multi30k-quick --set task\.root=path/to/multi30k", training.with_data, slow=True),
     Rule(rf"ablations run {STUDY}{SET}", training.shipped, slow=True),

@@ -15,7 +15,7 @@ from reports.rows import read_plan, read_run, read_study
 from reports.sequential import LOOKS
 from tests.ablations.postgres import server
 from tests.commands import shrinking
-from tests.commands.documented import Command
+from tests.commands.documented import ROOT, Command
 from tests.commands.reading import effects
 from tests.commands.workplace import Workplace
 
@@ -57,6 +57,16 @@ def shipped(place: Workplace, command: Command) -> None:
         assert all(name in page for one in plan["experiments"].values() for name in one["variants"])
     if any(study in claim.studies for claim in read_register()):
         place.ablations("claims", study).good()
+
+
+def of_record(place: Workplace, command: Command) -> None:
+    """The study of a record, where that is not the shipped one: a part of it in small, into the folder of its name."""
+    file = ROOT / command.text.split()[2]
+    small = [*shrinking.settings(str(file), place.corpora), "--seeds", "1", *shrinking.shard(str(file), place.corpora)]
+    place.ablations("run", str(file), *small).good()
+    states = place.states(file.parent.name)
+    assert set(states) <= FOUND | {"waiting"}
+    assert states["completed"] > 0
 
 
 def with_data(place: Workplace, command: Command) -> None:
