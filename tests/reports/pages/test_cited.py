@@ -29,7 +29,7 @@ def test_rows_are_shown_with_their_numbers_in_the_order_of_the_text(records: Rec
     assert cited(text, records, "r").splitlines()[2:] == [
         "| [`components`](r/components/) | no norm, BLEU | worse | −3.0 (−3.5 to −2.5) | 3 seeds |",
         "| [`lecture`](r/lecture/) | `first`: It \\| is so. | ✓\N{NO-BREAK SPACE}supported "
-        "| 0.500 (0.250 to 0.750), and 1 more; wanted at least 0.2 | 3 of 3 seeds |",
+        "| Accuracy: **0.500 (0.250 to 0.750)** (and 1 more condition); wanted at least 0.2 | 3 of 3 seeds |",
         "| [`components`](r/components/) | no norm, BLEU, tuned | undecided | −2.0 (−2.5 to −1.5) | 3 seeds |",
     ]
 
