@@ -603,6 +603,20 @@ def test_an_excess_over_the_oracle_of_the_runs_own_result(make: Maker) -> None:
     assert excess("bayes", 0.3).outcome == "not run"
 
 
+def test_a_ceiling_of_the_main_test_set_is_none_at_another_length(make: Maker) -> None:
+    study = begin(make, references={"accuracy": {"bag": 0.9}}, chance={"accuracy": 0.25})
+    for seed in range(3):
+        study.run("german", "a|b <off>", seed, [("test", "accuracy", at, 0.7) for at in ("", "length=64")])
+    folder = study.write()
+
+    def levels(at: str) -> Any:
+        part = condition(compare="level", metric="accuracy", at=(at,), region=Region(low=0.5))
+        return judge(folder, claim(part))[0].conditions[0].sides[0].references
+
+    assert levels("") == {"chance": 0.25, "bag": 0.9}
+    assert levels("length=64") == {"chance": 0.25}
+
+
 @pytest.mark.parametrize(("change", "outcome"), [(0.0, "supported"), (2e-6, "not supported")])
 def test_exact_with_and_without_another_side(change: float, outcome: str, make: Maker) -> None:
     study = begin(make)
