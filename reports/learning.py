@@ -110,10 +110,14 @@ def _guessing(chance: Mapping[str, float], metric: str) -> float | None:
 
 
 def _way(metric: str, value: float, guessing: float) -> float:
-    """Part of the way from guessing to a perfect score that has been gone; of a perplexity that of its loss."""
+    """Part of the way from guessing to a perfect score that has been gone; of a perplexity that of its loss.
+
+    None of it where what needs no learning is perfect already.
+    """
     if metric == PERPLEXITY:
         value, guessing = log(value), log(guessing)
-    return (value - guessing) / (float(facts(metric).better > 0) - guessing)
+    perfect = float(facts(metric).better > 0)
+    return (value - guessing) / (perfect - guessing) if guessing != perfect else 0.0
 
 
 def _base(experiment: Experiment, metric: str) -> float | None:

@@ -87,6 +87,12 @@ def test_of_a_loss_the_better_of_both_is_the_lower(make: Maker) -> None:
     assert (found.without, found.giver) == (0.5, "guessing gives")
 
 
+def test_where_a_shortcut_is_perfect_there_is_nothing_to_be_learned(make: Maker) -> None:
+    known = {"accuracy": {"more frequent form": 1.0}}
+    found = of_base(make, {"accuracy": 1.0}, chance={"accuracy": 0.5}, references=known)["accuracy"]
+    assert (found.without, found.learned) == (1.0, False)
+
+
 def test_the_kinds_of_items_from_the_worst_to_the_best(make: Maker) -> None:
     seeds = [
         {"accuracy": 0.5, "accuracy category=a": 0.9 + seed, "accuracy category=b": 0.1, "accuracy distance=3": 0.0}
