@@ -19,13 +19,13 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 
+from ablations.flags import RESULTS as RESULTS
 from reports.pages.cited import cited
 from reports.pages.published import BLOCKS
 from reports.pages.recorded import Records, read_records
 from reports.rows import RowsError, write_text
 
 ROOT = Path(__file__).parents[1]
-RESULTS = Path("docs/results")
 BEGIN = re.compile(r"<!-- results:\s*(\S*?)(?:\s+(.*?))?\s*-->")
 END = "<!-- end -->"
 FENCE = "```"

@@ -14,7 +14,7 @@ from io import BufferedReader
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, cast
 
-from ablations.flags import Parser, make_parser
+from ablations.flags import RESULTS, Parser, make_parser
 
 if TYPE_CHECKING:
     from ablations.study import Study
@@ -404,5 +404,5 @@ def _study_folder(options: argparse.Namespace, study: str | None = None) -> Path
 
 def _recorded(name: str) -> str:
     """Where the page of a record of the study lies in this checkout, if there is one."""
-    page = Path("docs/results") / name / "index.html"
+    page = RESULTS / name / "index.html"
     return f" (an earlier run of it is published in {page})" if page.is_file() else ""

@@ -16,6 +16,9 @@ MATCHED = ("parameters", "flops", "seconds")
 """Quantities of `ablations.fairness`."""
 
 
+RESULTS = Path("docs/results")
+"""Where records lie, from the root of the checkout."""
+
 NO_COMMAND = "the following arguments are required: COMMAND"
 """What argparse says where only the name of the program was given."""
 
@@ -129,8 +132,8 @@ def make_parser(functions: Mapping[str, Callable[[Any], int]]) -> Parser:
         commands, "record", functions["record"], "keep rows, effects, verdicts and report of a finished study for good"
     )
     _folder(command)
-    into = Path("docs/results")
-    command.add_argument("--into", type=Path, default=into, metavar="DIR", help=f"where records lie (default: {into})")
+    where = f"where records lie (default: {RESULTS})"
+    command.add_argument("--into", type=Path, default=RESULTS, metavar="DIR", help=where)
     command.epilog = (
         "STUDY may be the folder of a record: its tables, figures and page are made again from its rows, in its place."
     )
